@@ -1,0 +1,2 @@
+//! Stipend.
+fn main() {}

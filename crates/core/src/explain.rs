@@ -1,0 +1,247 @@
+//! Reasons, born with the decision and made of the very values that were compared; nothing is rebuilt afterwards.
+
+use crate::entry::Licence;
+use crate::id::{BudgetId, LeaseId, NodeId, UserId, WorkloadId};
+use crate::quantity::{GpuMs, Gpus, Span, Standing, Time};
+
+/// Turns ids into the labels people know. The core compares ids only, so labels never change a decision.
+pub trait Names {
+    /// The full path of a budget.
+    fn budget(&self, id: BudgetId) -> String {
+        id.to_string()
+    }
+    /// A workload's label.
+    fn workload(&self, id: WorkloadId) -> String {
+        id.to_string()
+    }
+    /// A node's label.
+    fn node(&self, id: NodeId) -> String {
+        id.to_string()
+    }
+    /// A user's label.
+    fn user(&self, id: UserId) -> String {
+        id.to_string()
+    }
+    /// How a point in time is shown.
+    fn time(&self, at: Time) -> String {
+        Span(at.0).to_string()
+    }
+}
+
+/// The ids themselves as labels.
+pub struct Ids;
+
+impl Names for Ids {}
+
+/// Which part of the order decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Tier {
+    /// The leaf is below its own share.
+    OwnShare,
+    /// The surplus, which goes by the tree.
+    Tree,
+    /// Idle GPUs, for unallocated work.
+    Idle,
+}
+
+/// A budget and its standing at the moment of a decision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct BudgetStanding {
+    /// Which.
+    pub budget: BudgetId,
+    /// Its standing.
+    pub standing: Standing,
+}
+
+/// The reason of a decision.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Why {
+    /// A start in rank order: the tier, the standings from below the root to the leaf, and what it took.
+    Rank { tier: Tier, standings: Box<[BudgetStanding]>, licence: Licence },
+    /// The GPUs held for it are all free now.
+    HoldComplete { planned: Time },
+    /// A lease yields to a claimant.
+    Yields(Box<Yield>),
+    /// The drain of this node reached its end.
+    DrainEnds { node: NodeId },
+    /// This node drains critically.
+    NodeCritical { node: NodeId },
+    /// This node was lost.
+    NodeLost { node: NodeId },
+    /// Not all members ran in time.
+    StartTimeout { limit: Span },
+    /// The running time over all attempts reached the limit.
+    TimeLimit { limit: Span },
+    /// The owner withdrew it.
+    Owner,
+    /// An administrator stopped it.
+    Administrator { reason: String },
+    /// The claimant started.
+    ClaimantStarted,
+    /// The claimant went away.
+    ClaimantGone,
+    /// The hold outlived its limit.
+    HoldExpired { limit: Span },
+    /// A victim would not die.
+    VictimStuck { lease: LeaseId },
+    /// A node of the hold left service.
+    HoldNodeGone { node: NodeId },
+    /// A rule of a baseline policy.
+    Rule(&'static str),
+}
+
+/// Who took a lease's GPUs, by which licence, and both sides' figures.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Yield {
+    /// The claimant.
+    pub claimant: WorkloadId,
+    /// The licence.
+    pub licence: Licence,
+    /// The claimant's side and its standing.
+    pub claimant_side: BudgetStanding,
+    /// What the quantum adds to the claimant's standing in the comparison.
+    pub quantum: Standing,
+    /// The victim's side and its standing without commitments.
+    pub victim_side: BudgetStanding,
+    /// When the victim's protection ended; `None` if it never had one.
+    pub protection_ended: Option<Time>,
+    /// The GPU time expected to be lost.
+    pub loss: GpuMs,
+}
+
+impl Why {
+    /// One line for people.
+    pub fn text(&self, names: &dyn Names) -> String {
+        match self {
+            Why::Rank { tier: Tier::Idle, .. } => "idle GPUs: runs unallocated, never charged, may be preempted at any time".into(),
+            Why::Rank { tier, standings, licence } => {
+                let path: Vec<String> = standings.iter().map(|s| format!("{} {}", names.budget(s.budget), s.standing)).collect();
+                let tier = match tier {
+                    Tier::OwnShare => "below its share",
+                    _ => "its turn in the tree",
+                };
+                let taken = match licence {
+                    Licence::Free => "on free GPUs",
+                    Licence::Unallocated => "taking unallocated work's GPUs",
+                    _ => "taking past-contract GPUs",
+                };
+                format!("{tier} ({}), {taken}", path.join(" > "))
+            }
+            Why::HoldComplete { planned } => format!("the GPUs held for it since {} are free", names.time(*planned)),
+            Why::Yields(y) => yield_text(y, names),
+            Why::DrainEnds { node } => format!("the drain of {} ends", names.node(*node)),
+            Why::NodeCritical { node } => format!("{} drains critically", names.node(*node)),
+            Why::NodeLost { node } => format!("{} was lost", names.node(*node)),
+            Why::StartTimeout { limit } => format!("not all members ran within {limit}"),
+            Why::TimeLimit { limit } => format!("it ran for its time limit of {limit}"),
+            Why::Owner => "its owner withdrew it".into(),
+            Why::Administrator { reason } => format!("an administrator stopped it: {reason}"),
+            Why::ClaimantStarted => "started".into(),
+            Why::ClaimantGone => "the claimant went away".into(),
+            Why::HoldExpired { limit } => format!("still not complete {limit} after the last victim ended"),
+            Why::VictimStuck { lease } => format!("{} attempt {} would not die", names.workload(lease.workload), lease.attempt),
+            Why::HoldNodeGone { node } => format!("{} left service", names.node(*node)),
+            Why::Rule(rule) => (*rule).into(),
+        }
+    }
+}
+
+fn yield_text(y: &Yield, names: &dyn Names) -> String {
+    let claimant = names.workload(y.claimant);
+    let protection = match y.protection_ended {
+        Some(at) => format!("its protection ended at {}", names.time(at)),
+        None => "it was never protected".into(),
+    };
+    let compared = || {
+        format!(
+            "{} {} + quantum {} < {} {}",
+            names.budget(y.claimant_side.budget),
+            y.claimant_side.standing,
+            y.quantum,
+            names.budget(y.victim_side.budget),
+            y.victim_side.standing
+        )
+    };
+    let licence = match y.licence {
+        Licence::Unallocated => "allocated work takes unallocated GPUs".to_string(),
+        Licence::Share => format!("a leaf below its share takes past-contract GPUs ({})", compared()),
+        Licence::Tree => format!("surplus goes by the tree ({})", compared()),
+        Licence::OwnLeaf => "same budget, goes first by priority or age".to_string(),
+        Licence::Express => "a short contract takes past-contract GPUs on express nodes".to_string(),
+        other => format!("{other:?}"),
+    };
+    format!("yields to {claimant}: {licence}; {protection}; expected loss {:.1} GPU-min", GpuMinutes(y.loss))
+}
+
+/// Shows GPU time in GPU-minutes with one decimal, in integers.
+struct GpuMinutes(GpuMs);
+
+impl std::fmt::Display for GpuMinutes {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let tenths = self.0.0 / 6000;
+        write!(f, "{}.{}", tenths / 10, tenths % 10)
+    }
+}
+
+/// What keeps waiting work from starting, the binding limit first.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Blocker {
+    /// It is held.
+    Held { why: String },
+    /// A cap of this budget; work of its own frees it.
+    Cap { budget: BudgetId, limit: Gpus, in_use: Gpus },
+    /// The budget's bound on express GPUs.
+    ExpressBound { budget: BudgetId, limit: Gpus, in_use: Gpus },
+    /// No node in service could ever hold a member now (all draining, lost or too small).
+    NoNode { needed_nodes: u32, fitting_nodes: u32 },
+    /// The GPUs that it may take are enough in number but not in shape.
+    Fragmented { needed_members: u32, members_fitting: u32, free: Gpus },
+    /// Everything is in use by work that is protected or that its licences do not reach.
+    InUse { needed: Gpus, reachable: Gpus, protected_until: Option<Time> },
+    /// The eviction that would serve it loses more than it is worth.
+    NotWorthIt { loss: GpuMs, limit: GpuMs },
+    /// Others of its own budget, or of budgets further below their share, go first.
+    Behind { leaf: BudgetId },
+}
+
+impl Blocker {
+    /// One line for people.
+    pub fn text(&self, names: &dyn Names) -> String {
+        match self {
+            Blocker::Held { why } => format!("held: {why}"),
+            Blocker::Cap { budget, limit, in_use } => {
+                format!("the cap of {} on {} GPUs at once is reached ({} in use); it frees when that budget's own work ends", names.budget(*budget), limit.0, in_use.0)
+            }
+            Blocker::ExpressBound { budget, limit, in_use } => {
+                format!("{} already holds {} of at most {} express GPUs", names.budget(*budget), in_use.0, limit.0)
+            }
+            Blocker::NoNode { needed_nodes, fitting_nodes } => format!("needs {needed_nodes} nodes in service that could hold a member; there are {fitting_nodes}"),
+            Blocker::Fragmented { needed_members, members_fitting, free } => {
+                format!("{} GPUs are within reach but fit only {members_fitting} of {needed_members} members", free.0)
+            }
+            Blocker::InUse { needed, reachable, protected_until } => {
+                let until = protected_until.map(|t| format!("; the next protection ends at {}", names.time(t))).unwrap_or_default();
+                format!("needs {} GPUs; {} are within reach, the rest is protected or stands lower{until}", needed.0, reachable.0)
+            }
+            Blocker::NotWorthIt { loss, limit } => {
+                format!("an eviction would lose {} GPU-min, more than the {} it is worth", GpuMinutes(*loss), GpuMinutes(*limit))
+            }
+            Blocker::Behind { leaf } => format!("other work of {} goes first", names.budget(*leaf)),
+        }
+    }
+}
+
+/// Where a waiting workload stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Explanation {
+    /// Which workload.
+    pub workload: WorkloadId,
+    /// When this was true.
+    pub at: Time,
+    /// The standings from below the root to its leaf.
+    pub standings: Vec<BudgetStanding>,
+    /// Waiting workloads of its leaf that go before it.
+    pub ahead_in_leaf: u32,
+    /// What stops it, the binding limit first.
+    pub blockers: Vec<Blocker>,
+}

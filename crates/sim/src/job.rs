@@ -1,0 +1,20 @@
+//! A workload as the simulator knows it: what the scheduler is told, and the truth it is not told.
+
+use std::sync::Arc;
+use stipend_core::quantity::Span;
+use stipend_core::spec::WorkloadSpec;
+
+/// One workload of a population.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// What the scheduler is told.
+    pub spec: Arc<WorkloadSpec>,
+    /// How long it must run, undisturbed, until it is done.
+    pub work: Span,
+    /// Whether it fails when its work is done instead of completing.
+    pub fails: bool,
+    /// It banks progress this often, counted from its lease's start (`resume` work only).
+    pub checkpoint_every: Span,
+    /// Which closed-loop stream submitted it and waits for its end; `None` in the open loop.
+    pub stream: Option<u32>,
+}
