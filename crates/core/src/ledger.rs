@@ -164,7 +164,7 @@ impl Ledger {
         let weighted = self.accounts[index].used.weighted(at, self.kernel);
         self.entitled[index] = Some(entitled);
         let gpu_ms = weighted / (2 * i128::from(self.lookback.0)) / i128::from(GPU);
-        (gpu_ms > 0).then(|| Grant { budget: budget.spec.id, gpu_ms: GpuMs(gpu_ms as i64) })
+        (gpu_ms > 0).then_some( Grant { budget: budget.spec.id, gpu_ms: GpuMs(gpu_ms as i64) })
     }
 
     fn budget_account(&mut self, at: Time, id: BudgetId) -> usize {
