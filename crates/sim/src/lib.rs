@@ -2,6 +2,11 @@
 
 pub mod baseline;
 pub mod budget;
+pub mod engine;
 pub mod job;
+pub mod labels;
 pub mod observer;
 pub mod policy;
+pub mod random;
+pub mod scenario;
+pub mod trace;
