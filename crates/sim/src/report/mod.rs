@@ -1,0 +1,3 @@
+//! The result for people.
+
+pub mod table;
