@@ -103,7 +103,7 @@ impl Metrics {
     }
 
     /// How much time was measured.
-    pub fn measured(&self) -> Span {
+    fn measured(&self) -> Span {
         Span((self.now - self.window.from.min(self.now)).0)
     }
 

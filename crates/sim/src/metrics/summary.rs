@@ -56,6 +56,11 @@ impl Metrics {
         }
     }
 
+    /// How many days were measured.
+    pub fn measured_days(&self) -> f64 {
+        round(self.measured().0 as f64 / (24.0 * HOUR_MS), 6)
+    }
+
     fn budget(&self, meter: &Meter) -> BudgetResult {
         let sums = Sums::of(&meter.hours);
         BudgetResult {
