@@ -3,10 +3,13 @@
 use crate::failure::Failure;
 use clap::ValueEnum;
 use std::fmt;
+use std::fs::File;
 use std::io::BufRead;
 use std::path::Path;
+use stipend_core::explain::Ids;
 use stipend_core::id::PoolId;
 use stipend_core::quantity::Time;
+use stipend_sim::log::LogWriter;
 use stipend_sim::metrics::Window;
 use stipend_sim::observer::Observer;
 
@@ -60,6 +63,11 @@ impl Scenario {
     /// What is measured under a policy.
     pub(crate) fn window(&self, policy: PolicyName) -> Window {
         Window { pool: PoolId(0), from: Time(0), express_kept: policy == PolicyName::Budget }
+    }
+
+    /// An observer that writes the event log.
+    pub(crate) fn log<'a>(&'a self, file: &'a File) -> LogWriter<'a, &'a File> {
+        LogWriter::new(file, &Ids)
     }
 
     /// Runs a policy; `progress` is told which fraction is done.

@@ -1,5 +1,6 @@
 //! The simulator: real and generated workloads driven through the core, and through baselines, by one loop.
 pub mod job;
+pub mod log;
 pub mod metrics;
 pub mod observer;
 mod percentile;

@@ -43,7 +43,7 @@ impl<'a> Batch<'a> {
     /// All policies unless some are asked for; the scenario's own seed unless others are. What is asked for twice is run once.
     pub(super) fn new(scenario: &'a Scenario, policies: &[PolicyName], seeds: &[u64], events: Option<&Path>) -> Result<Batch<'a>, Failure> {
         let policies = distinct(if policies.is_empty() { PolicyName::value_variants() } else { policies });
-        let seeds = distinct(if seeds.is_empty() { &[scenario.seed()] } else { seeds });
+        let seeds = if seeds.is_empty() { vec![scenario.seed()] } else { distinct(seeds) };
         let logged = if policies.contains(&PolicyName::Budget) { PolicyName::Budget } else { policies[0] };
         let events = events.map(|path| Events::create(path, logged, seeds[0])).transpose()?;
         Ok(Batch { scenario, seeds, policies, events })
