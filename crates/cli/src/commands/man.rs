@@ -26,7 +26,8 @@ impl Man {
         let command = self.command.iter().try_fold(&root, |command, name| find(command, name))?;
         let name = command.get_bin_name().unwrap_or(command.get_name()).replace(' ', "-");
         let mut page = Vec::new();
-        clap_mangen::Man::new(command.clone()).title(name.clone()).render(&mut page)?;
+        let source = concat!("stipend ", env!("CARGO_PKG_VERSION"));
+        clap_mangen::Man::new(command.clone()).title(name).source(source).render(&mut page)?;
         output::bytes(&page)?;
         Ok(Answer::Yes)
     }

@@ -21,19 +21,16 @@ pub(crate) struct Cli {
 const EXAMPLES: &str = "\
 Examples:
   stipend sim run scenarios/lab.toml
-  stipend sim check events.jsonl
+  stipend sim check log.jsonl
   stipend completions bash > stipend.bash
 
 Exit codes: 0 done, 1 the thing asked about is not so, 2 the request was wrong.";
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Simulate a cluster, and check what a scheduler did
     #[command(subcommand)]
     Sim(sim::Sim),
-    /// Print the completions of a shell
     Completions(completions::Completions),
-    /// Print a manual page
     Man(man::Man),
 }
 

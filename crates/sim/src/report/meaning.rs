@@ -24,6 +24,9 @@ fn demand(runs: &[RunResult]) -> String {
 }
 
 fn owed(runs: &[RunResult]) -> String {
+    if of(runs, 0, |policy| policy.delivered_of_owed).is_none() {
+        return "No budget was owed anything: none with a claim asked for allocated time.".into();
+    }
     let one = |index: usize| {
         let part = Unit::Percent.cell(&[of(runs, index, |policy| policy.delivered_of_owed)]);
         let worst = Unit::Percent.cell(&[of(runs, index, |policy| worst_team(policy)?.delivered_of_owed)]);

@@ -1,6 +1,6 @@
 //! `stipend sim check`.
 
-use crate::failure::{Answer, Outcome};
+use crate::failure::{Answer, Failure, Outcome};
 use crate::output;
 use crate::simulation;
 use anyhow::Context;
@@ -15,16 +15,18 @@ use std::path::PathBuf;
 /// it looked at. Exits with 1 if a law was broken.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
-pub(super) struct Check {
+pub(crate) struct Check {
     /// The event log's file; `-` reads it from stdin
     events: PathBuf,
 }
 
 const EXAMPLES: &str = "\
 Examples:
-  stipend sim run scenarios/lab.toml --policy budget --events events.jsonl
-  stipend sim check events.jsonl
-  zstd -dc events.jsonl.zst | stipend sim check -";
+  stipend sim run scenarios/lab.toml --policy budget --events log.jsonl
+  stipend sim check log.jsonl
+  zstd -dc log.jsonl.zst | stipend sim check -";
+
+const HINT: &str = "`stipend sim run SCENARIO --events FILE` writes an event log";
 
 impl Check {
     pub(super) fn run(self) -> Outcome {
@@ -32,9 +34,11 @@ impl Check {
         let log: Box<dyn BufRead> = if self.events.as_os_str() == "-" {
             Box::new(io::stdin().lock())
         } else {
-            Box::new(BufReader::new(File::open(&self.events).with_context(|| format!("cannot read {file}"))?))
+            let opened = File::open(&self.events).with_context(|| format!("cannot read {file}"));
+            Box::new(BufReader::new(opened.map_err(|error| Failure::from(error).hint(HINT))?))
         };
-        let (report, clean) = simulation::audit(log).map_err(|failure| failure.context(format!("{file} is no whole event log")))?;
+        let audited = simulation::audit(log).map_err(|failure| failure.context(format!("{file} is no whole event log")).hint(HINT));
+        let (report, clean) = audited?;
         output::text(&report.to_string())?;
         Ok(if clean { Answer::Yes } else { Answer::No })
     }

@@ -7,12 +7,10 @@ mod run;
 use crate::failure::Outcome;
 use clap::Subcommand;
 
-/// The simulator's verbs.
+/// Simulate a cluster, and check what a scheduler did.
 #[derive(Debug, Subcommand)]
 pub(super) enum Sim {
-    /// Run a scenario under several policies and compare them
     Run(run::Run),
-    /// Hold an event log against the laws of the scheduler
     Check(check::Check),
 }
 

@@ -14,17 +14,17 @@ use stipend_sim::report::table::report;
 /// were, how long work waited and what was lost. With several seeds each cell shows the median and, below it, the worst.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
-pub(super) struct Run {
+pub(crate) struct Run {
     /// The scenario's file
     scenario: PathBuf,
-    /// A policy to run; several are compared with the first [default: all of them]
+    /// A policy to run; repeat it, or separate by commas, to compare others with the first [default: all of them]
     #[arg(long = "policy", value_name = "NAME", value_delimiter = ',')]
     policies: Vec<PolicyName>,
     /// Set a field of the scenario, such as `pool.nodes=96`
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
-    /// What the random streams begin from; several are run one by one [default: the scenario's own]
-    #[arg(long = "seed", value_name = "N", value_delimiter = ',')]
+    /// What the random streams begin from; several, repeated or separated by commas, are shown as median and worst [default: the scenario's own]
+    #[arg(long = "seed", value_name = "N", value_delimiter = ',', allow_negative_numbers = true)]
     seeds: Vec<u64>,
     /// Write the event log of one run to this file: of `budget` if it is among those run, else of the first, with the first seed
     #[arg(long, value_name = "FILE")]
@@ -43,10 +43,10 @@ pub(super) struct Run {
 const EXAMPLES: &str = "\
 Examples:
   stipend sim run scenarios/lab.toml
-  stipend sim run scenarios/lab.toml --policy budget,easy --seed 11,12,13 --budgets
-  stipend sim run scenarios/lab.toml --set lookback=3d --format json > result.json
-  stipend sim run scenarios/philly.toml --set trace=cluster_job_log.csv
-  stipend sim run scenarios/drain.toml --policy budget --events events.jsonl";
+  stipend sim run scenarios/lab.toml --policy budget,easy --seed 11,12,13
+  stipend sim run scenarios/lab.toml --set lookback=3d --format json
+  stipend sim run scenarios/philly.toml --set trace=jobs.csv
+  stipend sim run scenarios/drain.toml --policy budget --events log.jsonl";
 
 impl Run {
     pub(super) fn run(self) -> Outcome {
