@@ -1,4 +1,5 @@
 //! The simulator: real and generated workloads driven through the core, and through baselines, by one loop.
+pub mod audit;
 pub mod baseline;
 pub mod job;
 pub mod log;

@@ -1,0 +1,61 @@
+//! A plan: the decisions of one cycle in their order, each with its reason, and what was passed over.
+
+use crate::entry::{Licence, Placement};
+use crate::explain::Why;
+use crate::id::{BudgetId, LeaseId, NodeId, PoolId, WorkloadId};
+use crate::quantity::Time;
+use crate::queue::{Blocked, ShapeId};
+use crate::workload::StopCause;
+
+/// What a cycle decides.
+#[derive(Clone, Debug, Hash)]
+pub(crate) enum Decision {
+    /// Waiting work starts.
+    Start { workload: WorkloadId, placement: Placement, licence: Licence, why: Why },
+    /// GPUs are held for waiting work until they are all free.
+    Claim { workload: WorkloadId, placement: Placement, licence: Licence },
+    /// The GPUs held for it are all free: it starts.
+    StartClaimed { workload: WorkloadId },
+    /// A lease will be preempted; its stop signal goes out at `signal_at`.
+    Preempt { lease: LeaseId, cause: StopCause, node: Option<NodeId>, licence: Licence, signal_at: Time, why: Why },
+    /// A stop signal is due.
+    Signal { lease: LeaseId },
+    /// A limit of a lease is reached: it is told to stop.
+    Stop { lease: LeaseId, cause: StopCause },
+    /// A lease outlived its grace: its nodes drain critically.
+    Stuck { lease: LeaseId },
+    /// A draining node is empty.
+    Drained { node: NodeId },
+    /// A pool's waiting work was gone through; what was passed over is looked at again then.
+    Walked { pool: PoolId, retry_at: Time },
+}
+
+/// A class of waiting work that could not start in this cycle.
+#[derive(Clone, Debug, Hash)]
+pub(crate) struct PassedOver {
+    pub pool: PoolId,
+    pub leaf: BudgetId,
+    pub allocated: bool,
+    pub shape: ShapeId,
+    pub blocked: Blocked,
+}
+
+/// The decisions of one cycle.
+#[derive(Clone, Debug, Default, Hash)]
+pub struct Plan {
+    pub(crate) at: Option<Time>,
+    pub(crate) decisions: Vec<Decision>,
+    pub(crate) passed_over: Vec<PassedOver>,
+}
+
+impl Plan {
+    /// How many decisions it holds that change something outside.
+    pub fn len(&self) -> usize {
+        self.decisions.iter().filter(|d| !matches!(d, Decision::Walked { .. })).count()
+    }
+
+    /// Whether it decides nothing.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
