@@ -76,3 +76,35 @@ fn a_reader_who_leaves_early_is_no_error() {
     let output = program.wait_with_output().expect("it ends");
     assert_eq!((output.status.code(), String::from_utf8_lossy(&output.stderr).as_ref()), (Some(0), ""));
 }
+
+#[test]
+fn a_tiny_scenario_under_every_policy() {
+    check(&["sim", "run", "tiny.toml", "--budgets"], "run-table.txt");
+    check(&["sim", "run", "tiny.toml", "--policy", "easy,fifo", "--seed", "1,2", "--policy", "easy"], "run-seeds.txt");
+    check(&["sim", "run", "tiny.toml", "--policy", "budget", "--format", "json"], "run-json.txt");
+}
+
+#[test]
+fn scenarios_that_cannot_be_run() {
+    check(&["sim", "run", "tiny.toml", "--set", "nodes=0"], "run-no-nodes.txt");
+    check(&["sim", "run", "tiny.toml", "--set", "nodse=3"], "run-no-such-field.txt");
+    check(&["sim", "run", "tiny.toml", "--events", "nowhere/log.jsonl"], "run-no-such-folder.txt");
+}
+
+#[test]
+fn the_log_of_a_run_passes_the_audit_and_a_changed_one_does_not() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let log = folder.join("log.jsonl");
+    let run = |args: &[&str]| stipend(args).current_dir(folder).output().expect("the program starts");
+    let scenario = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/tiny.toml");
+    let written = run(&["sim", "run", scenario, "--policy", "fifo", "--policy", "budget", "--events", "log.jsonl"]);
+    assert_eq!(String::from_utf8_lossy(&written.stderr), "event log of budget with seed 1: log.jsonl\n");
+    let audited = run(&["sim", "check", "log.jsonl"]);
+    assert_eq!(audited.status.code(), Some(0), "{}", String::from_utf8_lossy(&audited.stdout));
+
+    // A log without its charges is a ledger that does not add up.
+    let text = std::fs::read_to_string(&log).expect("the log was written");
+    let without: String = text.lines().filter(|line| !line.contains("\"charged\"")).map(|line| format!("{line}\n")).collect();
+    std::fs::write(folder.join("without.jsonl"), without).expect("the folder takes files");
+    assert_eq!(run(&["sim", "check", "without.jsonl"]).status.code(), Some(1));
+}

@@ -37,6 +37,8 @@ struct Done {
     capacity_gpus: u32,
     sim_days: f64,
     result: PolicyResult,
+    /// What should be said beside it.
+    notes: Vec<String>,
 }
 
 impl<'a> Batch<'a> {
@@ -85,20 +87,22 @@ impl<'a> Batch<'a> {
         let mut part = progress.part();
         let mut reach = |fraction| part.reach(fraction);
         let began = Instant::now();
-        match self.events.as_ref().filter(|events| (events.policy, events.seed) == (policy, seed)) {
-            None => self.scenario.run(seed, policy, &mut [&mut metrics], &mut reach)?,
+        let notes = match self.events.as_ref().filter(|events| (events.policy, events.seed) == (policy, seed)) {
+            None => self.scenario.run(seed, policy, &mut [&mut metrics], &mut reach),
             Some(events) => {
                 let mut log = self.scenario.log(&events.file);
-                self.scenario.run(seed, policy, &mut [&mut metrics as &mut dyn Observer, &mut log], &mut reach)?;
+                let notes = self.scenario.run(seed, policy, &mut [&mut metrics as &mut dyn Observer, &mut log], &mut reach);
                 log.finish().with_context(|| format!("cannot write {}", events.path.display()))?;
+                notes
             }
-        }
+        };
         let result = metrics.result(policy.as_str(), began.elapsed());
-        Ok(Done { capacity_gpus: metrics.capacity().0, sim_days: metrics.measured_days(), result })
+        Ok(Done { capacity_gpus: metrics.capacity().0, sim_days: metrics.measured_days(), result, notes })
     }
 
     fn gather(&self, seed: u64, done: impl Iterator<Item = Result<Done, Failure>>) -> Result<RunResult, Failure> {
         let done = done.collect::<Result<Vec<Done>, Failure>>()?;
+        done.iter().flat_map(|done| &done.notes).for_each(|note| output::note(note));
         let (capacity_gpus, sim_days) = (done[0].capacity_gpus, done[0].sim_days);
         let policies = done.into_iter().map(|done| done.result).collect();
         Ok(RunResult { scenario: self.scenario.name().to_owned(), seed, capacity_gpus, sim_days, policies })

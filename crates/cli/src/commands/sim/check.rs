@@ -38,8 +38,8 @@ impl Check {
             Box::new(BufReader::new(opened.map_err(|error| Failure::from(error).hint(HINT))?))
         };
         let audited = simulation::audit(log).map_err(|failure| failure.context(format!("{file} is no whole event log")).hint(HINT));
-        let (report, clean) = audited?;
+        let report = audited?;
         output::text(&report.to_string())?;
-        Ok(if clean { Answer::Yes } else { Answer::No })
+        Ok(if report.is_clean() { Answer::Yes } else { Answer::No })
     }
 }
