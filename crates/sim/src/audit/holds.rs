@@ -28,7 +28,7 @@ impl Auditor {
         let now = self.now();
         self.world.keep(&slots, Some(id));
         self.open_hold_bill(id, now);
-        self.world.holds.insert(id, Hold { slots, at: now, victims: Default::default(), barred: Vec::new(), licence: Licence::Free, last_freed: now });
+        self.world.holds.insert(id, Hold { slots, at: now, victims: Default::default(), barred: Vec::new(), licence: Licence::Free });
         self.instant.opened.insert(id);
         for (victim, licence) in self.instant.planned.get(&id).cloned().unwrap_or_default() {
             self.join_hold(id, victim, licence);
@@ -55,17 +55,12 @@ impl Auditor {
             self.findings.add(Law::Sequence, format!("the hold for {} ends", line.claimant), "it had one");
             return;
         };
-        let knobs = self.world.knobs(self.world.workloads[&id].pool);
         let is_so = match line.cause {
-            UnholdCause::Expired => hold.victims.is_empty() && knobs.is_some_and(|knobs| self.now() >= hold.last_freed + knobs.hold_timeout_ms),
             UnholdCause::VictimStuck => hold.victims.iter().any(|victim| self.is_stuck(*victim)),
             // The line that makes these true may follow in the same instant.
             UnholdCause::Started | UnholdCause::ClaimantGone | UnholdCause::NodeGone => true,
             UnholdCause::Other => false,
         };
-        if line.cause == UnholdCause::Expired {
-            self.findings.count().holds_expired += 1;
-        }
         self.close_hold(id);
         if !is_so {
             self.untrue_end(id, &format!("{:?}, {}", line.cause, line.why));
@@ -108,14 +103,10 @@ impl Auditor {
         hold.licence
     }
 
-    /// An attempt ended: holds that waited for its GPUs.
-    pub(super) fn freed_for_holds(&mut self, id: Id, slots: &Slots) {
-        let now = self.now();
-        for hold in self.world.holds.values_mut() {
-            let waited = hold.slots.iter().any(|(node, _)| slots.iter().any(|(freed, _)| freed == node));
-            if hold.victims.remove(&id) || waited {
-                hold.last_freed = now;
-            }
+    /// A victim ended: its claimant's hold waits for one less.
+    pub(super) fn leave_hold(&mut self, id: Id, claimant: Option<Id>) {
+        if let Some(hold) = claimant.and_then(|claimant| self.world.holds.get_mut(&claimant)) {
+            hold.victims.remove(&id);
         }
     }
 

@@ -183,7 +183,7 @@ impl Auditor {
         self.world.budgets.rows[leaf].leased.remove(&id);
         self.world.count_use(leaf, lease.occupancy, -lease.gpus());
         self.close_bill(id, lease.attempt, outcome);
-        self.freed_for_holds(id, &lease.slots);
+        self.leave_hold(id, lease.plan.and_then(|plan| plan.claimant));
         self.instant.ended.insert(id);
     }
 

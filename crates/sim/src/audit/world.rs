@@ -134,8 +134,6 @@ pub(super) struct Hold {
     pub(super) barred: Vec<Id>,
     /// The strongest licence of its plan.
     pub(super) licence: Licence,
-    /// When the last of the GPUs became free, as far as they are.
-    pub(super) last_freed: i64,
 }
 
 impl<T> Default for Table<T> {
