@@ -45,6 +45,7 @@ struct Offer<'a> {
 /// What taking a lease costs, compared in this order: past-contract GPUs, spared unallocated work, GPUs, a low standing, the loss.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Cost {
+    past_loss: GpuMs,
     past_gpus: u32,
     spared: u32,
     gpus: u32,
@@ -55,6 +56,7 @@ struct Cost {
 impl Cost {
     fn plus(self, other: Cost) -> Cost {
         Cost {
+            past_loss: self.past_loss + other.past_loss,
             past_gpus: self.past_gpus + other.past_gpus,
             spared: self.spared + other.spared,
             gpus: self.gpus + other.gpus,
@@ -66,7 +68,7 @@ impl Cost {
     /// The cost for each of `members` members that it makes room for.
     fn per(self, members: u32) -> Cost {
         let part = |gpus: u32| gpus * 64 / members;
-        Cost { past_gpus: part(self.past_gpus), spared: part(self.spared), gpus: part(self.gpus), loss: GpuMs(self.loss.0 / i64::from(members)), ..self }
+        Cost { past_loss: GpuMs(self.past_loss.0 / i64::from(members)), past_gpus: part(self.past_gpus), spared: part(self.spared), gpus: part(self.gpus), loss: GpuMs(self.loss.0 / i64::from(members)), ..self }
     }
 }
 
@@ -112,7 +114,7 @@ impl Search<'_> {
             for id in self.pool.past.values().flat_map(|past| &past.leases) {
                 let (workload, lease) = self.leased(*id);
                 let Some(grant) = self.licences.to_take(workload, on_express(self.pool, lease)) else { continue };
-                let limit = loss_limit(self.licences.claimant, &grant, self.pool);
+                let limit = loss_limit(self.licences.claimant, &grant, workload, self.pool);
                 let offer = self.offer(*id, Some(grant));
                 if limit.is_none_or(|limit| offer.cost.loss <= limit) {
                     offers.push(offer);
@@ -137,6 +139,7 @@ impl Search<'_> {
         let cost = match &grant {
             None => Cost::default(),
             Some(grant) => Cost {
+                past_loss: if grant.licence == Licence::Unallocated { GpuMs(0) } else { workload.expected_loss(lease, self.at, self.pool.knobs.restart_cost) },
                 past_gpus: if grant.licence == Licence::Unallocated { 0 } else { gpus },
                 spared: if grant.licence == Licence::Unallocated && spared_until(workload) > self.at { gpus } else { 0 },
                 gpus,
@@ -178,7 +181,7 @@ impl Search<'_> {
         let needs = |offer: &Offer<'_>| offer.lease.placement.iter().any(|own| slots.iter().any(|s| s.node == own.node && s.gpus.and(own.gpus).0 != 0));
         let taken = trial.taken.iter().map(|index| &offers[*index]).filter(|offer| offer.grant.is_some() && needs(offer));
         let cost = taken.clone().fold(Cost::default(), |sum, offer| sum.plus(offer.cost));
-        let limited = taken.clone().filter_map(|offer| Some((offer, loss_limit(self.licences.claimant, offer.grant.as_ref()?, self.pool)?)));
+        let limited = taken.clone().filter_map(|offer| Some((offer, loss_limit(self.licences.claimant, offer.grant.as_ref()?, self.workload(offer.id), self.pool)?)));
         let loss: GpuMs = limited.clone().map(|(offer, _)| offer.cost.loss).sum();
         if let Some((_, limit)) = limited.clone().next()
             && loss > limit

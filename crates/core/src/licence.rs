@@ -154,9 +154,11 @@ fn sides(tree: &BudgetTree, a: BudgetId, b: BudgetId) -> (BudgetId, BudgetId) {
 
 /// The most GPU time that evictions by a licence may lose. `None` where worth does not count: for licences that are given always, and
 /// for a claimant below its share that has waited longer than the pool's longest contract.
-pub(crate) fn loss_limit(claimant: &Claimant<'_>, grant: &Grant, pool: &Pool) -> Option<GpuMs> {
+pub(crate) fn loss_limit(claimant: &Claimant<'_>, grant: &Grant, victim: &Workload, pool: &Pool) -> Option<GpuMs> {
+    let own = claimant.workload.spec.gang.gpus();
+    let no_collateral = victim.spec.on_preempt == OnPreempt::Resume || victim.spec.gang.gpus() <= own;
     let counts = match grant.licence {
-        Licence::Share => !claimant.overdue,
+        Licence::Share => !claimant.overdue || claimant.workload.spec.gang.members > 1 || !no_collateral,
         Licence::Tree => true,
         _ => false,
     };
