@@ -82,7 +82,7 @@ impl Default for LabFile {
             resume: part(800_000),
             large_resume: part(950_000),
             think: Length(Span::minutes(15)),
-            debug_think: Length(Span::minutes(170)),
+            debug_think: Length(Span::minutes(125)),
             fails: part(0),
             behaviours: Spanned::new(0..0, BTreeMap::new()),
         }
@@ -217,28 +217,30 @@ struct Builder<'a> {
 }
 
 impl Builder<'_> {
-    /// As many streams as keep `gpus` outstanding. What is no whole number of gangs is made up by longer pauses.
+    /// As many streams as keep `gpus` outstanding on average. What is no whole number of gangs is made up by pauses.
     fn slots(&mut self, team: &Team, phases: &Arc<Phases>, recipe: Recipe, gpus: f64) {
         let wanted = gpus / recipe.mean_gpus();
-        let count = libm::ceil(wanted).max(0.0);
-        let pause = recipe.work.mean().0 as f64 * (count / wanted - 1.0);
-        let pause = if wanted > 0.0 { Span(pause as i64) } else { Span::ZERO };
-        let think = self.lab.file.think.0 + pause;
+        let count = libm::ceil(wanted);
+        let idle = if wanted > 0.0 { count / wanted - 1.0 } else { 0.0 };
+        let within = START_WITHIN + Span((recipe.work.mean().0 as f64 * 2.0 * idle) as i64);
+        let pace = Pace::Closed { think: self.lab.file.think.0, idle };
         let recipe = Arc::new(recipe);
         let by_user = cumulative(zipf(team.users.len(), 0.8));
         for _ in 0..count as usize {
             let mut random = self.random();
             let user = team.users[random.weighted(&by_user)];
-            self.push(random, team.budget, user, &recipe, think, phases);
+            let stream = self.stream(random, team.budget, user, (&recipe, pace), phases);
+            self.streams.push(Stream { spread: within, ..stream });
         }
     }
 
     /// One stream of tests for each user.
     fn tests(&mut self, team: &Team, phases: &Arc<Phases>) {
         let recipe = Arc::new(self.lab.test(team));
+        let pace = Pace::Closed { think: self.lab.file.debug_think.0, idle: 0.0 };
         for &user in &team.users {
-            let random = self.random();
-            self.push(random, team.budget, user, &recipe, self.lab.file.debug_think.0, phases);
+            let stream = self.stream(self.random(), team.budget, user, (&recipe, pace), phases);
+            self.streams.push(stream);
         }
     }
 
@@ -246,17 +248,18 @@ impl Builder<'_> {
         Random::new(self.seed, Purpose::Stream, self.streams.len() as u64)
     }
 
-    fn push(&mut self, random: Random, budget: BudgetId, user: UserId, recipe: &Arc<Recipe>, think: Span, phases: &Arc<Phases>) {
-        self.streams.push(Stream {
+    fn stream(&self, random: Random, budget: BudgetId, user: UserId, (recipe, pace): (&Arc<Recipe>, Pace), phases: &Arc<Phases>) -> Stream {
+        Stream {
             random,
             budget,
             user,
             recipe: recipe.clone(),
-            pace: Pace::Closed { think },
+            pace,
             phases: Some((phases.clone(), self.lab.file.off_submissions.value())),
             from: Time(0),
             spread: START_WITHIN,
             until: self.end,
-        });
+            submitted: Time(0),
+        }
     }
 }

@@ -67,8 +67,9 @@ pub(crate) struct StreamFile {
 /// When a stream submits.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Pace {
-    /// The next comes this long, on average, after the end of the one before.
-    Closed { think: Span },
+    /// The next comes after the end of the one before: `think` on average, and `idle` times as long as the one before took from submission
+    /// to end. So a stream with `idle` = 1 has a workload outstanding half of the time, however fast the cluster is.
+    Closed { think: Span, idle: f64 },
     /// The next comes this long, on average, after the submission of the one before.
     Open { every: Span },
 }
@@ -87,6 +88,8 @@ pub(crate) struct Stream {
     pub(crate) from: Time,
     pub(crate) spread: Span,
     pub(crate) until: Time,
+    /// When it submitted last.
+    pub(crate) submitted: Time,
 }
 
 impl Stream {
@@ -101,7 +104,8 @@ impl Stream {
     }
 
     /// The workload it submits now.
-    pub(crate) fn draw(&mut self, number: u32) -> Job {
+    pub(crate) fn draw(&mut self, number: u32, at: Time) -> Job {
+        self.submitted = at;
         self.recipe.draw(&mut self.random, self.budget, self.user, number)
     }
 
@@ -116,7 +120,10 @@ impl Stream {
     /// The next submission of a closed loop, after the end of a workload at `at`.
     pub(crate) fn after_end(&mut self, at: Time) -> Option<Time> {
         match self.pace {
-            Pace::Closed { think } => self.after(at, think),
+            Pace::Closed { think, idle } => {
+                let pause = ((at - self.submitted).0 as f64 * idle) as i64;
+                self.after(at + Span(pause), think)
+            }
             Pace::Open { .. } => None,
         }
     }
@@ -167,7 +174,7 @@ impl StreamFile {
     /// Closed or open; `None` if it says neither or both.
     pub(crate) fn pace(&self) -> Option<Pace> {
         match (self.outstanding, self.every) {
-            (Some(_), None) => Some(Pace::Closed { think: self.think.map_or(Span::minutes(1), Span::from) }),
+            (Some(_), None) => Some(Pace::Closed { think: self.think.map_or(Span::minutes(1), Span::from), idle: 0.0 }),
             (None, Some(every)) if every.0 > Span::ZERO && self.think.is_none() => Some(Pace::Open { every: every.0 }),
             _ => None,
         }

@@ -107,6 +107,7 @@ impl Parts<'_> {
             from: Time(file.from.0.0),
             spread: Span::ZERO,
             until: file.until.map_or(end, |until| Time(until.0.0).min(end)),
+            submitted: Time(0),
         };
         let slots = if matches!(pace, Pace::Closed { .. }) { file.outstanding.unwrap_or(1) } else { 1 };
         Ok(StreamPlan { stream, slots })

@@ -110,7 +110,7 @@ impl Trace {
     }
 
     /// Takes out the rows for which `why` has a reason; each reason is kept once, with how many rows it concerns.
-    pub(crate) fn leave_out(&mut self, why: impl Fn(&Row) -> Option<String>) {
+    pub(crate) fn leave_out(&mut self, mut why: impl FnMut(&Row) -> Option<String>) {
         let mut reasons: BTreeMap<String, u64> = BTreeMap::new();
         self.rows.retain(|row| match why(row) {
             Some(reason) => {
@@ -140,7 +140,9 @@ impl Trace {
 
     /// In order of submission, from the first.
     fn settle(&mut self) {
-        self.rows.sort_by_key(|row| row.submit_ms);
+        if !self.rows.is_sorted_by_key(|row| row.submit_ms) {
+            self.rows.sort_by_key(|row| row.submit_ms);
+        }
         let first = self.rows.first().map_or(0, |row| row.submit_ms);
         self.rows.iter_mut().for_each(|row| row.submit_ms -= first);
     }
