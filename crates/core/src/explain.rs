@@ -80,8 +80,6 @@ pub enum Why {
     ClaimantStarted,
     /// The claimant went away.
     ClaimantGone,
-    /// The hold outlived its limit.
-    HoldExpired { limit: Span },
     /// A victim would not die.
     VictimStuck { lease: LeaseId },
     /// A node of the hold left service.
@@ -138,7 +136,6 @@ impl Why {
             Why::Administrator { reason } => format!("an administrator stopped it: {reason}"),
             Why::ClaimantStarted => "started".into(),
             Why::ClaimantGone => "the claimant went away".into(),
-            Why::HoldExpired { limit } => format!("still not complete {limit} after the last victim ended"),
             Why::VictimStuck { lease } => format!("{} attempt {} would not die", names.workload(lease.workload), lease.attempt),
             Why::HoldNodeGone { node } => format!("{} left service", names.node(*node)),
             Why::Rule(rule) => (*rule).into(),
@@ -170,7 +167,7 @@ fn yield_text(y: &Yield, names: &dyn Names) -> String {
         Licence::Express => "a short contract takes past-contract GPUs on express nodes".to_string(),
         other => format!("{other:?}"),
     };
-    format!("yields to {claimant}: {licence}; {protection}; expected loss {:.1} GPU-min", GpuMinutes(y.loss))
+    format!("yields to {claimant}: {licence}; {protection}; expected loss {} GPU-min", GpuMinutes(y.loss))
 }
 
 /// Shows GPU time in GPU-minutes with one decimal, in integers.
@@ -190,16 +187,16 @@ pub enum Blocker {
     Held { why: String },
     /// A cap of this budget; work of its own frees it.
     Cap { budget: BudgetId, limit: Gpus, in_use: Gpus },
-    /// The budget's bound on express GPUs.
-    ExpressBound { budget: BudgetId, limit: Gpus, in_use: Gpus },
-    /// No node in service could ever hold a member now (all draining, lost or too small).
-    NoNode { needed_nodes: u32, fitting_nodes: u32 },
     /// The GPUs that it may take are enough in number but not in shape.
     Fragmented { needed_members: u32, members_fitting: u32, free: Gpus },
     /// Everything is in use by work that is protected or that its licences do not reach.
     InUse { needed: Gpus, reachable: Gpus, protected_until: Option<Time> },
     /// The eviction that would serve it loses more than it is worth.
     NotWorthIt { loss: GpuMs, limit: GpuMs },
+    /// This cycle looked for victims as often as it may; it is tried again at once.
+    SearchesSpent,
+    /// Its GPUs are held; some are still being vacated.
+    HoldIncomplete,
     /// Others of its own budget, or of budgets further below their share, go first.
     Behind { leaf: BudgetId },
 }
@@ -212,10 +209,6 @@ impl Blocker {
             Blocker::Cap { budget, limit, in_use } => {
                 format!("the cap of {} on {} GPUs at once is reached ({} in use); it frees when that budget's own work ends", names.budget(*budget), limit.0, in_use.0)
             }
-            Blocker::ExpressBound { budget, limit, in_use } => {
-                format!("{} already holds {} of at most {} express GPUs", names.budget(*budget), in_use.0, limit.0)
-            }
-            Blocker::NoNode { needed_nodes, fitting_nodes } => format!("needs {needed_nodes} nodes in service that could hold a member; there are {fitting_nodes}"),
             Blocker::Fragmented { needed_members, members_fitting, free } => {
                 format!("{} GPUs are within reach but fit only {members_fitting} of {needed_members} members", free.0)
             }
@@ -226,6 +219,8 @@ impl Blocker {
             Blocker::NotWorthIt { loss, limit } => {
                 format!("an eviction would lose {} GPU-min, more than the {} it is worth", GpuMinutes(*loss), GpuMinutes(*limit))
             }
+            Blocker::SearchesSpent => "not looked at yet in full: many searches were due at once".into(),
+            Blocker::HoldIncomplete => "GPUs are held for it; the last of them are being vacated".into(),
             Blocker::Behind { leaf } => format!("other work of {} goes first", names.budget(*leaf)),
         }
     }

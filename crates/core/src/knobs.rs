@@ -38,8 +38,6 @@ pub struct Knobs {
     pub checkpoint_wait_max: Span,
     /// How long after its end of grace a victim may still hold its GPUs before its nodes drain critically.
     pub kill_timeout: Span,
-    /// How long after the last victim ended the GPUs of a plan are held for its claimant.
-    pub hold_timeout: Span,
     /// An eviction is worth it if the expected loss is at most this part of the claimant's contract in GPU time.
     pub worth_it: Ppm,
     /// What each new lease of resumed work pays before it makes progress.
@@ -77,7 +75,6 @@ impl Default for Knobs {
             grace_unallocated: Span::seconds(10),
             checkpoint_wait_max: Span::ZERO,
             kill_timeout: Span::seconds(60),
-            hold_timeout: Span::minutes(10),
             worth_it: Ppm(250_000),
             restart_cost: Span::minutes(5),
             age_min: Span::hours(24),

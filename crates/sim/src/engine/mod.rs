@@ -201,6 +201,7 @@ impl Engine<'_, '_> {
         self.works[workload.index()] = Work::new(&job);
         self.summary.submitted += 1;
         self.live += 1;
+        self.observers.iter_mut().for_each(|observer| observer.job(workload, &job));
         let Err(rejection) = self.try_tell(at, Event::Submitted { workload, spec: job.spec }) else { return };
         self.summary.refused += 1;
         if self.summary.refusals.len() < EXAMPLES {

@@ -58,7 +58,6 @@ knob_table! {
     grace_unallocated: Length,
     checkpoint_wait_max: Length,
     kill_timeout: Length,
-    hold_timeout: Length,
     worth_it: Fraction,
     restart_cost: Length,
     age_min: Length,

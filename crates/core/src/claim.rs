@@ -1,0 +1,112 @@
+//! Claims: GPUs held for a workload until those who still occupy them are gone.
+
+use crate::entry::{ChargeKind, Entry, Licence, Placement};
+use crate::explain::Why;
+use crate::id::{NodeId, PoolId, WorkloadId};
+use crate::lease::{commit, spare};
+use crate::pool::Pool;
+use crate::quantity::{Gpus, Time};
+use crate::scheduler::Scheduler;
+use crate::workload::{Claim, Phase, StopCause, Workload};
+
+/// Holds a placement for a waiting workload; its contract is committed from now on.
+pub(crate) fn claim(s: &mut Scheduler, id: WorkloadId, placement: &Placement, licence: Licence, log: &mut Vec<Entry>) {
+    let now = s.now;
+    let workload = s.workloads.get_mut(id.0).expect("it is live");
+    let pool = &mut s.pools[workload.spec.pool.index()];
+    pool.queue.remove(id, workload, &s.tree);
+    pool.cluster.hold(placement, &workload.spec.gang, 1);
+    commit(pool, workload, placement, 1);
+    let vacant: Gpus = placement.iter().map(|slot| Gpus(slot.gpus.minus(pool.cluster.at(slot.node).leased).count())).sum();
+    let mut claim = Claim { placement: placement.clone(), licence, planned: now, charges: Vec::new() };
+    charge_hold(pool, workload, &mut claim, now, vacant);
+    workload.phase = Phase::Claiming(claim);
+    pool.claims.insert(id);
+    log.push(Entry::Hold { claimant: id, placement: placement.clone() });
+}
+
+/// From `at` on these vacant GPUs are charged to the claimant; unallocated work is never charged.
+fn charge_hold(pool: &mut Pool, workload: &Workload, claim: &mut Claim, at: Time, vacant: Gpus) {
+    if vacant.0 > 0 && workload.is_allocated() {
+        pool.ledger.charge(at, &workload.charge, i64::from(vacant.0));
+        claim.charges.push((at, vacant));
+    }
+}
+
+/// A lease left these GPUs: what is held for a claimant is charged to it from now on.
+pub(crate) fn vacated(s: &mut Scheduler, left: &Placement, by: WorkloadId) {
+    let now = s.now;
+    let Some(pool) = s.workloads.get(by.0).map(|w| w.spec.pool) else { return };
+    let pool = &mut s.pools[pool.index()];
+    for id in pool.claims.clone() {
+        let workload = s.workloads.get_mut(id.0).expect("a claimant is live");
+        let Phase::Claiming(claim) = &workload.phase else { unreachable!("it is listed as claiming") };
+        let in_common = |slot: &crate::entry::Slot| {
+            let of_left = left.iter().filter(|l| l.node == slot.node).map(|l| l.gpus.and(slot.gpus).count());
+            of_left.sum::<u32>()
+        };
+        let vacant = Gpus(claim.placement.iter().map(in_common).sum());
+        if vacant.0 > 0 {
+            let mut claim = claim.clone();
+            charge_hold(pool, workload, &mut claim, now, vacant);
+            workload.phase = Phase::Claiming(claim);
+        }
+    }
+}
+
+/// Whether nobody occupies a claim's GPUs any more.
+pub(crate) fn is_complete(pool: &Pool, claim: &Claim) -> bool {
+    claim.placement.iter().all(|slot| slot.gpus.and(pool.cluster.at(slot.node).leased).0 == 0)
+}
+
+/// The charges for a claim's vacant GPUs end now.
+pub(crate) fn settle_hold_charges(pool: &mut Pool, id: WorkloadId, workload: &Workload, claim: &Claim, now: Time, log: &mut Vec<Entry>) {
+    let budget = workload.spec.budget;
+    for (from, gpus) in &claim.charges {
+        pool.ledger.charge(now, &workload.charge, -i64::from(gpus.0));
+        if *from < now {
+            let attempt = workload.attempts + 1;
+            let gpu_ms = gpus.over(now - *from);
+            log.push(Entry::Charged { workload: id, attempt, budget, pool: pool.id, kind: ChargeKind::Hold, from: *from, to: now, gpu_ms });
+        }
+    }
+}
+
+/// A claim is given up: its workload waits again, victims that have not been signalled are spared, and if the claimant is gone those that
+/// have been have first right to their GPUs.
+pub(crate) fn unclaim(s: &mut Scheduler, id: WorkloadId, why: &Why, log: &mut Vec<Entry>) {
+    let now = s.now;
+    let workload = s.workloads.get_mut(id.0).expect("it is live");
+    let pool = &mut s.pools[workload.spec.pool.index()];
+    let Phase::Claiming(claim) = std::mem::replace(&mut workload.phase, Phase::Waiting) else { unreachable!("only a claim is given up") };
+    settle_hold_charges(pool, id, workload, &claim, now, log);
+    pool.claims.remove(&id);
+    pool.cluster.hold(&claim.placement, &workload.spec.gang, -1);
+    commit(pool, workload, &claim.placement, -1);
+    pool.queue.insert(id, workload, &s.tree);
+    pool.stir();
+    log.push(Entry::Unhold { claimant: id, why: why.clone() });
+    for victim in pool.leaving.clone() {
+        let lease = s.workloads.get_mut(victim.0).and_then(|w| w.lease_mut()).expect("a lease on its way out");
+        let Some(stop) = &lease.stop else { continue };
+        if stop.cause != (StopCause::Preempted { claimant: id }) {
+            continue;
+        }
+        if !stop.signalled {
+            spare(s, victim, log);
+        } else if *why == Why::ClaimantGone {
+            lease.first_right = true;
+        }
+    }
+}
+
+/// All claims that hold GPUs of a node that leaves service are given up.
+pub(crate) fn drop_claims_on(s: &mut Scheduler, pool: PoolId, node: NodeId, why: &Why, log: &mut Vec<Entry>) {
+    for id in s.pools[pool.index()].claims.clone() {
+        let workload = s.workloads.get(id.0).expect("a claimant is live");
+        let Phase::Claiming(claim) = &workload.phase else { unreachable!("it is listed as claiming") };
+        if claim.placement.iter().any(|slot| slot.node == node) {
+            unclaim(s, id, why, log);
+        }
+    }
+}

@@ -1,0 +1,462 @@
+//! The policy: one cycle, one recipe.
+//!
+//! Who goes first is in `order.rs`, who may evict whom in `licence.rs`, whom exactly in `eviction.rs`, where in `placement.rs`.
+
+use crate::cluster::Lane;
+use crate::entry::{Entry, Licence, Occupancy, Placement, Slot};
+use crate::eviction::{Found, Search};
+use crate::explain::{Blocker, Tier, Why};
+use crate::id::{BudgetId, LeaseId, NodeId, PoolId, WorkloadId};
+use crate::licence::{Claimant, Judge, Licences, reason};
+use crate::order::{OpenLeaf, Standings, next_allocated, next_unallocated, standings_down_to};
+use crate::perform::perform;
+use crate::placement::{place, place_before_drain};
+use crate::plan::{Decision, PassedOver, Plan, Preemption};
+use crate::pool::Pool;
+use crate::quantity::{Gpus, Span, Time};
+use crate::queue::{Blocked, LeafQueue, ShapeId, ShapeQueue, head};
+use crate::scheduler::Scheduler;
+use crate::spec::OnPreempt;
+use crate::workload::{Phase, StopCause, Workload};
+
+/// Decides everything that is to be decided now, and does it.
+pub(crate) fn run(s: &mut Scheduler, log: &mut Vec<Entry>) -> Plan {
+    let mut plan = Plan { at: Some(s.now), ..Plan::default() };
+    for pool in 0..s.pools.len() {
+        let mut cycle = Cycle::new(s, log, &mut plan, pool);
+        // 1. What is due: stop signals, start timeouts, time limits, victims that would not die.
+        cycle.settle_timers();
+        // 2. Claims whose GPUs are all free start; drains end.
+        cycle.settle_claims();
+        cycle.settle_drains();
+        if !cycle.is_worth_walking() {
+            continue;
+        }
+        // 3. Waiting allocated work, in rank order: on free GPUs, on unallocated work's, on past-contract GPUs it is licensed to take.
+        cycle.walk();
+        // 4. Idle GPUs go to unallocated work.
+        cycle.fill();
+        // 5. What stopped each class of waiting work was written down on the way; when to look again follows from it.
+        cycle.finish();
+    }
+    plan
+}
+
+/// Does what a plan decided.
+pub(crate) fn replay(s: &mut Scheduler, plan: &Plan, log: &mut Vec<Entry>) {
+    for decision in &plan.decisions {
+        perform(s, decision, log);
+    }
+    for passed in &plan.passed_over {
+        record(&mut s.pools[passed.pool.index()], passed);
+    }
+}
+
+fn record(pool: &mut Pool, passed: &PassedOver) {
+    let leaf = pool.queue.leaf_queue_mut(passed.allocated, passed.leaf);
+    if let Some(queue) = leaf.and_then(|leaf| leaf.shapes.get_mut(&passed.shape)) {
+        queue.blocked = Some(passed.blocked.clone());
+    }
+}
+
+struct Cycle<'a> {
+    s: &'a mut Scheduler,
+    log: &'a mut Vec<Entry>,
+    plan: &'a mut Plan,
+    pool: usize,
+    standings: Standings,
+    /// Searches for victims so far.
+    searches: u32,
+    /// When to look again at what was passed over.
+    retry_at: Time,
+    /// GPUs that leave anyway and are promised to nobody.
+    leaving: u32,
+}
+
+impl<'a> Cycle<'a> {
+    fn new(s: &'a mut Scheduler, log: &'a mut Vec<Entry>, plan: &'a mut Plan, pool: usize) -> Cycle<'a> {
+        Cycle { s, log, plan, pool, standings: Standings::default(), searches: 0, retry_at: Time::MAX, leaving: 0 }
+    }
+
+    fn pool(&mut self) -> &mut Pool {
+        &mut self.s.pools[self.pool]
+    }
+
+    fn now(&self) -> Time {
+        self.s.now
+    }
+
+    fn workload(&self, id: WorkloadId) -> &Workload {
+        self.s.workloads.get(id.0).expect("it is live")
+    }
+
+    /// A decision is done at once, so that the next one sees it.
+    fn decide(&mut self, decision: Decision) {
+        perform(self.s, &decision, self.log);
+        self.plan.decisions.push(decision);
+    }
+
+    fn settle_timers(&mut self) {
+        let now = self.now();
+        while let Some((due, id)) = self.pool().timers.first().copied()
+            && due <= now
+        {
+            let workload = self.workload(id);
+            let lease = workload.lease().expect("a timer is of a lease");
+            let lease_id = lease.id(id);
+            let decision = match &lease.stop {
+                Some(stop) if !stop.signalled => Decision::Signal { lease: lease_id },
+                Some(_) => Decision::Stuck { lease: lease_id },
+                None if lease.running.is_none() => Decision::Stop { lease: lease_id, cause: StopCause::StartTimeout },
+                None => Decision::Stop { lease: lease_id, cause: StopCause::TimeLimit },
+            };
+            self.decide(decision);
+        }
+    }
+
+    fn settle_claims(&mut self) {
+        if self.pool().claims.is_empty() {
+            return;
+        }
+        for id in self.pool().claims.clone() {
+            let Phase::Claiming(claim) = &self.workload(id).phase else { continue };
+            if crate::claim::is_complete(&self.s.pools[self.pool], claim) {
+                self.decide(Decision::StartClaimed { workload: id });
+            }
+        }
+    }
+
+    fn settle_drains(&mut self) {
+        let now = self.now();
+        for id in self.pool().draining.clone() {
+            let node = self.pool().cluster.at(id);
+            let over = node.drain_until.is_some_and(|until| until <= now);
+            let leases = node.leases.clone();
+            if over {
+                for workload in &leases {
+                    let lease = self.workload(*workload).lease().expect("it holds a lease");
+                    if lease.stop.is_none() {
+                        self.preempt_for_drain(lease.id(*workload), id);
+                    }
+                }
+            }
+            if leases.is_empty() {
+                self.decide(Decision::Drained { node: id });
+            }
+        }
+    }
+
+    fn preempt_for_drain(&mut self, lease: LeaseId, node: NodeId) {
+        let (signal_at, why) = (self.now(), Why::DrainEnds { node });
+        let preemption = Preemption { cause: StopCause::Drain, node: Some(node), licence: Licence::Drain, signal_at, why };
+        self.decide(Decision::Preempt { lease, preemption });
+        self.decide(Decision::Signal { lease });
+    }
+
+    /// Next to nothing is done after an event that freed nothing and queued nothing.
+    fn is_worth_walking(&mut self) -> bool {
+        let now = self.now();
+        let pool = self.pool();
+        pool.stirred || now >= pool.retry_at
+    }
+
+    fn finish(&mut self) {
+        let (pool, retry_at) = (PoolId(self.pool as u16), self.retry_at);
+        self.decide(Decision::Walked { pool, retry_at });
+    }
+
+    /// Each pick is tried whole before the next one, and standings follow each start.
+    fn walk(&mut self) {
+        let now = self.now();
+        self.leaving = self.s.pools[self.pool].leaving_unclaimed(&self.s.workloads);
+        let mut open = self.open(true);
+        while !open.is_empty() {
+            let pool = &mut self.s.pools[self.pool];
+            let Some((index, tier)) = next_allocated(&open, pool, &self.s.tree, &mut self.standings, now) else { break };
+            let id = self.head(&open[index]);
+            let result = self.try_start(id, tier);
+            self.close(&mut open, index, id, result);
+        }
+    }
+
+    /// Idle GPUs go to unallocated work, by the tree.
+    fn fill(&mut self) {
+        let now = self.now();
+        let idle = |pool: &Pool| pool.cluster.free(Lane::General).0 + pool.cluster.free(Lane::Express).0 > 0 || !pool.cluster.maintenance.is_empty();
+        if self.pool().queue.unallocated.is_empty() || !idle(self.pool()) {
+            return;
+        }
+        let mut open = self.open(false);
+        while !open.is_empty() && idle(self.pool()) {
+            let pool = &mut self.s.pools[self.pool];
+            let Some(index) = next_unallocated(&open, pool, &self.s.tree, now) else { break };
+            let id = self.head(&open[index]);
+            let result = self.try_fill(id);
+            self.close(&mut open, index, id, result);
+        }
+    }
+
+    /// The leaves with shapes that something could have helped since they were last tried, at most so many of each leaf, rotating.
+    fn open(&mut self, allocated: bool) -> Vec<OpenLeaf> {
+        let pool = &mut self.s.pools[self.pool];
+        let queues = std::mem::take(if allocated { &mut pool.queue.allocated } else { &mut pool.queue.unallocated });
+        let mut open = Vec::new();
+        for (leaf, queue) in queues.iter().filter(|(_, queue)| queue.waiting > 0) {
+            let shapes = if allocated { self.open_allocated(*leaf, queue) } else { self.open_unallocated(queue) };
+            let shapes = self.rotate(shapes);
+            if !shapes.is_empty() {
+                open.push(OpenLeaf { leaf: *leaf, allocated, shapes });
+            }
+        }
+        let pool = &mut self.s.pools[self.pool];
+        *(if allocated { &mut pool.queue.allocated } else { &mut pool.queue.unallocated }) = queues;
+        open
+    }
+
+    /// A blocked shape is worth another try if GPUs came within reach that suffice in number, or if its licences may reach further now.
+    fn open_allocated(&mut self, leaf: BudgetId, queue: &LeafQueue) -> Vec<ShapeId> {
+        let now = self.s.now;
+        let mut licensed = None;
+        let mut shapes = Vec::new();
+        for (id, shape) in &queue.shapes {
+            let pool = &mut self.s.pools[self.pool];
+            if let Some(blocked) = &shape.blocked {
+                let request = pool.queue.shape(*id);
+                let (needed, express) = (request.gang.gpus().0, request.express);
+                let reachable = pool.reachable(express) + self.leaving;
+                let due = blocked.takeable != pool.takeable || now >= blocked.retry_at;
+                let by_reach = blocked.reach != pool.reach && reachable >= needed;
+                if !by_reach && (!due || reachable + pool.past_gpus < needed) {
+                    self.retry_at = self.retry_at.min(blocked.retry_at.max(now + Span::seconds(1)));
+                    continue;
+                }
+                let mut judge = Judge { pool, tree: &self.s.tree, standings: &mut self.standings, at: now };
+                let licensed = licensed.get_or_insert_with(|| judge.reachable_past(leaf, queue, &self.s.workloads));
+                let pool = judge.pool;
+                if !by_reach && reachable + (if express { pool.past_gpus } else { *licensed }) < needed {
+                    self.retry_at = self.retry_at.min(now + pool.knobs.retry_every);
+                    continue;
+                }
+            }
+            shapes.push(*id);
+        }
+        shapes
+    }
+
+    fn open_unallocated(&self, queue: &LeafQueue) -> Vec<ShapeId> {
+        let pool = &self.s.pools[self.pool];
+        let is_open = |shape: &ShapeQueue| shape.blocked.as_ref().is_none_or(|blocked| blocked.reach != pool.freed);
+        queue.shapes.iter().filter(|(_, shape)| is_open(shape)).map(|(id, _)| *id).collect()
+    }
+
+    /// Of more shapes than one cycle tries, those whose turn it is; over some cycles all are tried.
+    fn rotate(&mut self, mut shapes: Vec<ShapeId>) -> Vec<ShapeId> {
+        let pool = &self.s.pools[self.pool];
+        let shapes_max = pool.knobs.shapes_max.max(1) as usize;
+        if shapes.len() > shapes_max {
+            let first = (pool.walks as usize).wrapping_mul(shapes_max) % shapes.len();
+            shapes.rotate_left(first);
+            shapes.truncate(shapes_max);
+            shapes.sort_unstable();
+            self.retry_at = self.retry_at.min(self.s.now + Span::seconds(1));
+        }
+        shapes
+    }
+
+    fn head(&mut self, open: &OpenLeaf) -> WorkloadId {
+        let now = self.s.now;
+        let pool = &mut self.s.pools[self.pool];
+        let order = self.s.tree.get(open.leaf).map(|b| b.spec.order).unwrap_or_default();
+        let side = if open.allocated { &pool.queue.allocated } else { &pool.queue.unallocated };
+        head(&side[&open.leaf], &open.shapes, order, now, pool.knobs.age_min, &mut pool.ledger).expect("an open shape has waiting work")
+    }
+
+    /// After a try: a shape that is empty or blocked is closed for this cycle, and what stopped it is written down.
+    fn close(&mut self, open: &mut Vec<OpenLeaf>, index: usize, id: WorkloadId, result: Result<(), Blocker>) {
+        let leaf = &mut open[index];
+        match result {
+            Ok(()) => {
+                let pool = &self.s.pools[self.pool];
+                let side = if leaf.allocated { &pool.queue.allocated } else { &pool.queue.unallocated };
+                leaf.shapes.retain(|shape| side[&leaf.leaf].shapes.contains_key(shape));
+                if let Some(budget) = self.s.tree.get(leaf.leaf) {
+                    self.standings.forget(pool, budget);
+                }
+            }
+            Err(blocker) => {
+                let shape = self.workload(id).shape;
+                leaf.shapes.retain(|s| *s != shape);
+                let (budget, allocated) = (leaf.leaf, leaf.allocated);
+                self.pass_over(budget, allocated, shape, id, blocker);
+            }
+        }
+        if open[index].shapes.is_empty() {
+            open.remove(index);
+        }
+    }
+
+    fn pass_over(&mut self, leaf: BudgetId, allocated: bool, shape: ShapeId, id: WorkloadId, blocker: Blocker) {
+        let (now, priority) = (self.now(), self.workload(id).spec.priority);
+        let pool = &self.s.pools[self.pool];
+        let again = if blocker == Blocker::SearchesSpent { Span::seconds(1) } else { pool.knobs.retry_every };
+        let retry_at = if allocated { now + again } else { Time::MAX };
+        self.retry_at = self.retry_at.min(retry_at);
+        let reach = if allocated { pool.reach } else { pool.freed };
+        let blocked = Blocked { blocker, reach, takeable: pool.takeable, priority, retry_at };
+        let passed = PassedOver { pool: PoolId(self.pool as u16), leaf, allocated, shape, blocked };
+        record(&mut self.s.pools[self.pool], &passed);
+        self.plan.passed_over.push(passed);
+    }
+
+    /// Tries one allocated workload: free GPUs; free and unallocated; and past-contract GPUs that it is licensed to take.
+    fn try_start(&mut self, id: WorkloadId, tier: Tier) -> Result<(), Blocker> {
+        let express = self.may_use_express(id);
+        let workload = self.s.workloads.get(id.0).expect("it is live");
+        self.check_caps(workload)?;
+        let gang = workload.spec.gang;
+        let cluster = &self.s.pools[self.pool].cluster;
+        let ends = self.s.now + self.s.pools[self.pool].knobs.start_timeout + workload.contract;
+        let free = lanes(express).iter().find_map(|lanes| place(cluster, lanes, &gang));
+        let certain = workload.spec.on_preempt == OnPreempt::End;
+        let free = free.or_else(|| if certain { place_before_drain(cluster, &gang, ends, express) } else { None });
+        if let Some(slots) = free {
+            self.start(id, tier, slots, Licence::Free);
+            return Ok(());
+        }
+        let found = self.find_victims(id, express, tier)?;
+        self.claim(id, found);
+        Ok(())
+    }
+
+    fn start(&mut self, id: WorkloadId, tier: Tier, slots: Vec<Slot>, licence: Licence) {
+        let now = self.now();
+        let leaf = self.s.tree.get(self.workload(id).spec.budget).expect("work runs in a budget");
+        let pool = &mut self.s.pools[self.pool];
+        let standings = standings_down_to(leaf, pool, &mut self.standings, now);
+        let why = Why::Rank { tier, standings, licence };
+        self.decide(Decision::Start { workload: id, placement: Placement::from(slots), licence, why });
+    }
+
+    /// Victims for a claimant: unallocated work first, past-contract work only if that is not enough.
+    fn find_victims(&mut self, id: WorkloadId, express: bool, tier: Tier) -> Result<Found, Blocker> {
+        let now = self.s.now;
+        let pool = &mut self.s.pools[self.pool];
+        let workload = self.s.workloads.get(id.0).expect("it is live");
+        let needed = workload.spec.gang.gpus();
+        let waited = now - workload.eligible;
+        let claimant = Claimant {
+            workload,
+            below_share: tier == Tier::OwnShare,
+            overdue: waited > pool.knobs.min_runtime_max,
+            aged: waited > pool.queue.leaf(workload).map_or(Span(i64::MAX), |leaf| leaf.old_age(pool.knobs.age_min)),
+        };
+        let reachable = pool.reachable(express) + self.leaving;
+        let may_take_past = reachable + pool.past_gpus >= needed.0;
+        let mut blocker = Blocker::InUse { needed, reachable: Gpus(reachable), protected_until: pool.protections.first().map(|p| p.0) };
+        if reachable < needed.0 && !may_take_past {
+            return Err(blocker);
+        }
+        let licences = Licences::new(&claimant, &mut Judge { pool, tree: &self.s.tree, standings: &mut self.standings, at: now });
+        for past in [false, true] {
+            let within_reach = reachable + if past { licences.reachable_past(pool, express) } else { 0 };
+            if within_reach < needed.0 || (past && pool.past_gpus == 0) || (!past && pool.unallocated_gpus + self.leaving == 0) {
+                continue;
+            }
+            if self.searches >= pool.knobs.searches_max {
+                return Err(Blocker::SearchesSpent);
+            }
+            self.searches += 1;
+            for lanes in lanes(express) {
+                match (Search { pool, workloads: &self.s.workloads, licences: &licences, lanes, past, at: now }).run() {
+                    Ok(found) => return Ok(found),
+                    Err(reason) => blocker = reason,
+                }
+            }
+        }
+        Err(blocker)
+    }
+
+    /// Holds the GPUs and tells those who occupy them to leave.
+    fn claim(&mut self, id: WorkloadId, found: Found) {
+        let licence = found.victims.iter().map(|victim| victim.grant.licence).max().unwrap_or(Licence::Free);
+        self.decide(Decision::Claim { workload: id, placement: Placement::from(found.slots), licence });
+        for victim in found.victims {
+            let now = self.now();
+            let workload = self.workload(victim.id);
+            let lease = workload.lease().expect("a victim holds a lease");
+            let lease_id = lease.id(victim.id);
+            let why = Why::Yields(Box::new(reason(&victim.grant, id, lease, victim.loss)));
+            let signal_at = self.signal_at(victim.id);
+            let cause = StopCause::Preempted { claimant: id };
+            let preemption = Preemption { cause, node: None, licence: victim.grant.licence, signal_at, why };
+            self.decide(Decision::Preempt { lease: lease_id, preemption });
+            if signal_at <= now {
+                self.decide(Decision::Signal { lease: lease_id });
+            }
+        }
+    }
+
+    /// When a victim's stop signal goes out: at its next checkpoint where one is known to come soon, else now.
+    fn signal_at(&self, victim: WorkloadId) -> Time {
+        let (now, workload) = (self.s.now, self.workload(victim));
+        let lease = workload.lease().expect("a victim holds a lease");
+        let wait_max = self.s.pools[self.pool].knobs.checkpoint_wait_max;
+        let (Some(every), Some(running), Occupancy::Allocated) = (workload.spec.checkpoint_every, lease.running, lease.occupancy) else { return now };
+        if every <= Span::ZERO {
+            return now;
+        }
+        let next = running + every * ((now - running).0 / every.0 + 1);
+        if next - now <= wait_max { next } else { now }
+    }
+
+    /// Tries one unallocated workload on idle GPUs.
+    fn try_fill(&mut self, id: WorkloadId) -> Result<(), Blocker> {
+        let workload = self.s.workloads.get(id.0).expect("it is live");
+        let pool = &self.s.pools[self.pool];
+        let gang = workload.spec.gang;
+        for budget in self.s.tree.get(workload.spec.budget).expect("work runs in a budget").line.iter() {
+            let limit = self.s.tree.get(*budget).and_then(|b| b.share(pool.id).unallocated_gpus_max);
+            let in_use = pool.ledger.account(*budget).unallocated_gpus;
+            if let Some(limit) = limit.filter(|limit| in_use + gang.gpus() > *limit) {
+                return Err(Blocker::Cap { budget: *budget, limit, in_use });
+            }
+        }
+        let lanes: [&[Lane]; 3] = [&[Lane::General], &[Lane::Express], &[Lane::General, Lane::Express]];
+        let slots = lanes.iter().find_map(|lanes| place(&pool.cluster, lanes, &gang));
+        let slots = slots.or_else(|| place_before_drain(&pool.cluster, &gang, Time::MIN, true));
+        let Some(slots) = slots else {
+            let free = pool.cluster.free(Lane::General) + pool.cluster.free(Lane::Express);
+            return Err(Blocker::InUse { needed: gang.gpus(), reachable: free, protected_until: None });
+        };
+        self.start(id, Tier::Idle, slots, Licence::Free);
+        Ok(())
+    }
+
+    /// Whether a workload may use express GPUs; a budget's contracts may hold only so many.
+    fn may_use_express(&self, id: WorkloadId) -> bool {
+        let pool = &self.s.pools[self.pool];
+        let workload = self.workload(id);
+        if pool.cluster.express_gpus() == Gpus(0) || !pool.queue.shape(workload.shape).express {
+            return false;
+        }
+        let held = pool.ledger.account(workload.spec.budget).express_gpus + workload.spec.gang.gpus();
+        held.0 <= pool.express_bound()
+    }
+
+    fn check_caps(&self, workload: &Workload) -> Result<(), Blocker> {
+        let pool = &self.s.pools[self.pool];
+        for budget in &self.s.tree.get(workload.spec.budget).expect("work runs in a budget").line {
+            let limit = self.s.tree.get(*budget).and_then(|b| b.share(pool.id).gpus_max);
+            let in_use = pool.ledger.account(*budget).gpus;
+            if let Some(limit) = limit.filter(|limit| in_use + workload.charged > *limit) {
+                return Err(Blocker::Cap { budget: *budget, limit, in_use });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The lanes to try, one set after the other: express first for work that may go there, so that it leaves the rest to others.
+fn lanes(express: bool) -> &'static [&'static [Lane]] {
+    if express { &[&[Lane::Express], &[Lane::General], &[Lane::Express, Lane::General]] } else { &[&[Lane::General]] }
+}

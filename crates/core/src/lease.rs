@@ -1,0 +1,386 @@
+//! The life of a lease: it starts, runs, is told to stop, and ends; the ledger and the cluster follow.
+
+use crate::apply::{drain, recount};
+use crate::claim;
+use crate::entry::{ChargeKind, Entry, Licence, Occupancy, Outcome, Placement};
+use crate::event::Exit;
+use crate::explain::Why;
+use crate::id::{LeaseId, WorkloadId};
+use crate::plan::Preemption;
+use crate::pool::Pool;
+use crate::quantity::{GpuMs, Span, Time};
+use crate::queue::Shape;
+use crate::scheduler::Scheduler;
+use crate::spec::{NodeState, OnPreempt, Severity};
+use crate::workload::{Lease, Phase, Stop, StopCause, Workload};
+
+/// A workload that waits (its GPUs are free) or claims (they are held for it) starts.
+pub(crate) fn start(s: &mut Scheduler, id: WorkloadId, placement: &Placement, licence: Licence, why: Why, log: &mut Vec<Entry>) {
+    let now = s.now;
+    let workload = s.workloads.get_mut(id.0).expect("it is live");
+    let pool = &mut s.pools[workload.spec.pool.index()];
+    let occupancy = if workload.is_allocated() { Occupancy::Allocated } else { Occupancy::Unallocated };
+    match &workload.phase {
+        Phase::Waiting => {
+            pool.queue.remove(id, workload, &s.tree);
+            commit(pool, workload, placement, 1);
+        }
+        Phase::Claiming(claim) => {
+            claim::settle_hold_charges(pool, id, workload, claim, now, log);
+            pool.claims.remove(&id);
+        }
+        Phase::Held | Phase::Leased(_) => unreachable!("only waiting or claiming work starts"),
+    }
+    match occupancy {
+        Occupancy::Allocated => pool.ledger.charge(now, &workload.charge, i64::from(workload.charged.0)),
+        Occupancy::Unallocated => pool.ledger.use_unallocated(now, &workload.charge, i64::from(workload.spec.gang.gpus().0)),
+    }
+    pool.cluster.lease(id, placement, &workload.spec.gang);
+    workload.attempts += 1;
+    let lease = Lease {
+        attempt: workload.attempts,
+        occupancy,
+        placement: placement.clone(),
+        started: now,
+        running: None,
+        silent: placement.iter().map(|slot| slot.node).collect(),
+        protected_until: None,
+        past_contract: false,
+        last_checkpoint: None,
+        stop: None,
+        first_right: false,
+        timer: Time::MAX,
+    };
+    pool.list_takeable(id, workload, &lease, true);
+    let lease_id = lease.id(id);
+    workload.phase = Phase::Leased(Box::new(lease));
+    pool.set_timer(id, workload);
+    log.push(Entry::Started { lease: lease_id, pool: pool.id, occupancy, placement: placement.clone(), licence, why });
+    recount_drained(s, placement);
+}
+
+/// Nodes out of service count what is leased on them.
+fn recount_drained(s: &mut Scheduler, placement: &Placement) {
+    for slot in placement.iter() {
+        let pool = s.pool_of(slot.node).expect("a known node has a pool");
+        if s.pools[pool.index()].cluster.at(slot.node).state != NodeState::Ready {
+            recount(s, slot.node);
+        }
+    }
+}
+
+/// Counts a contract as committed and its GPUs as taken (`sign` = 1), or undoes both (−1). Unallocated work commits nothing.
+pub(crate) fn commit(pool: &mut Pool, workload: &Workload, placement: &Placement, sign: i64) {
+    if !workload.is_allocated() {
+        return;
+    }
+    pool.ledger.commit_whole(&workload.charge, GpuMs(sign * workload.contract_gpu_ms().0));
+    hold_gpus(pool, workload, placement, sign);
+}
+
+fn hold_gpus(pool: &mut Pool, workload: &Workload, placement: &Placement, sign: i64) {
+    let on_express = placement.iter().filter(|slot| pool.cluster.at(slot.node).spec.express);
+    let express: u32 = on_express.map(|slot| slot.gpus.count()).sum();
+    pool.ledger.hold_gpus(&workload.charge, sign * i64::from(workload.charged.0), sign * i64::from(express));
+}
+
+/// All members run: protection begins.
+pub(crate) fn running(s: &mut Scheduler, id: LeaseId, log: &mut Vec<Entry>) {
+    let now = s.now;
+    let workload = s.workloads.get_mut(id.workload.0).expect("checked");
+    let pool = &mut s.pools[workload.spec.pool.index()];
+    let (contract, contract_gpu_ms, allocated) = (workload.contract, workload.contract_gpu_ms(), workload.is_allocated());
+    let lease = workload.lease_mut().expect("checked");
+    lease.running = Some(now);
+    lease.silent.clear();
+    // Who was told to stop while starting gets no protection any more.
+    let protected = allocated && lease.stop.is_none();
+    if protected {
+        lease.protected_until = Some(now + contract);
+    }
+    let protected_until = lease.protected_until;
+    if let Some(until) = protected_until {
+        pool.ledger.commit_whole(&workload.charge, GpuMs(-contract_gpu_ms.0));
+        pool.ledger.commit_running(&workload.charge, workload.charged, until, 1);
+        pool.protections.insert((until, id.workload));
+    }
+    pool.set_timer(id.workload, workload);
+    if workload.attempts == 1 {
+        pool.queue.waited(workload, now - workload.eligible);
+    }
+    log.push(Entry::Running { lease: id, protected_until });
+}
+
+/// A lease will be preempted: its stop signal goes out at `signal_at`. One that is on its way out already stays so, but a fault of the
+/// infrastructure becomes its cause.
+pub(crate) fn preempt(s: &mut Scheduler, id: WorkloadId, preemption: &Preemption, log: &mut Vec<Entry>) {
+    let Preemption { cause, node, licence, signal_at, why } = preemption.clone();
+    let workload = s.workloads.get_mut(id.0).expect("it is live");
+    let pool = &mut s.pools[workload.spec.pool.index()];
+    let lost = cause == StopCause::NodeLost;
+    let lease = workload.lease_mut().expect("it holds a lease");
+    if let Some(stop) = &mut lease.stop {
+        if cause.is_fault() && !matches!(stop.cause, StopCause::Owner | StopCause::Administrator { .. } | StopCause::TimeLimit) {
+            stop.cause = cause;
+            stop.signal_at = stop.signal_at.min(signal_at);
+            // Nobody waits for a lost node's processes: the engine fences them.
+            stop.stuck |= lost;
+        }
+        pool.set_timer(id, workload);
+        return;
+    }
+    let grace = match (lost, lease.occupancy) {
+        (true, _) => Span::ZERO,
+        (false, Occupancy::Allocated) => pool.knobs.grace_allocated,
+        (false, Occupancy::Unallocated) => pool.knobs.grace_unallocated,
+    };
+    let claimant = if let StopCause::Preempted { claimant } = cause { Some(claimant) } else { None };
+    let stop = Stop { cause, signal_at, signalled: false, grace, stuck: lost };
+    let lease_id = lease.id(id);
+    let stop_by = stop.stop_by();
+    log.push(Entry::Preempting { lease: lease_id, claimant, node, licence, stop_by, why });
+    begin_stop(pool, id, workload, stop);
+}
+
+/// A lease is on its way out: nobody else may take it.
+fn begin_stop(pool: &mut Pool, id: WorkloadId, workload: &mut Workload, stop: Stop) {
+    if let Phase::Leased(lease) = &workload.phase {
+        pool.list_takeable(id, workload, lease, false);
+    }
+    let claimed = stop.cause.clone();
+    workload.lease_mut().expect("it holds a lease").stop = Some(stop);
+    pool.list_leaving(id, true);
+    if !matches!(claimed, StopCause::Preempted { .. }) {
+        // Its GPUs are promised to nobody yet.
+        pool.reach += 1;
+        pool.stirred = true;
+    }
+    pool.set_timer(id, workload);
+}
+
+/// The stop signal goes out; from then on nothing is committed for the lease.
+pub(crate) fn signal(s: &mut Scheduler, id: WorkloadId, log: &mut Vec<Entry>) {
+    let now = s.now;
+    let workload = s.workloads.get_mut(id.0).expect("it is live");
+    let pool = &mut s.pools[workload.spec.pool.index()];
+    let lease = workload.lease_mut().expect("it holds a lease");
+    let lease_id = lease.id(id);
+    let stop = lease.stop.as_mut().expect("it is on its way out");
+    if stop.signalled {
+        return;
+    }
+    stop.signalled = true;
+    stop.signal_at = now;
+    let grace = stop.grace;
+    if let Phase::Leased(lease) = &workload.phase {
+        uncommit(pool, id, workload, lease);
+    }
+    pool.set_timer(id, workload);
+    log.push(Entry::Stopping { lease: lease_id, grace });
+}
+
+/// What a lease still has committed is so no longer.
+fn uncommit(pool: &mut Pool, id: WorkloadId, workload: &Workload, lease: &Lease) {
+    if lease.occupancy == Occupancy::Unallocated || lease.past_contract {
+        return;
+    }
+    match lease.protected_until {
+        Some(until) if pool.protections.remove(&(until, id)) => pool.ledger.commit_running(&workload.charge, workload.charged, until, -1),
+        Some(_) => {}
+        None => pool.ledger.commit_whole(&workload.charge, GpuMs(-workload.contract_gpu_ms().0)),
+    }
+}
+
+/// A limit, an owner or an administrator ends a lease: it is told to stop now.
+pub(crate) fn stop_now(s: &mut Scheduler, id: WorkloadId, cause: StopCause, log: &mut Vec<Entry>) {
+    let now = s.now;
+    let workload = s.workloads.get_mut(id.0).expect("it is live");
+    let pool = &mut s.pools[workload.spec.pool.index()];
+    let lease = workload.lease_mut().expect("it holds a lease");
+    match &mut lease.stop {
+        Some(stop) => stop.cause = cause,
+        None => {
+            let grace = match lease.occupancy {
+                Occupancy::Allocated => pool.knobs.grace_allocated,
+                Occupancy::Unallocated => pool.knobs.grace_unallocated,
+            };
+            begin_stop(pool, id, workload, Stop { cause, signal_at: now, signalled: false, grace, stuck: false });
+        }
+    }
+    signal(s, id, log);
+}
+
+/// The owner or an administrator ends a lease.
+pub(crate) fn cancel_lease(s: &mut Scheduler, id: WorkloadId, cause: &StopCause, log: &mut Vec<Entry>) -> Result<(), crate::event::Rejection> {
+    let lease = s.workloads.get_mut(id.0).and_then(|w| w.lease_mut()).expect("checked");
+    if let Some(stop) = &lease.stop
+        && matches!(stop.cause, StopCause::Owner | StopCause::Administrator { .. })
+    {
+        return Err(crate::event::Rejection::WorkloadState { workload: id, message: "it is being stopped for that already" });
+    }
+    lease.first_right = false;
+    stop_now(s, id, cause.clone(), log);
+    Ok(())
+}
+
+/// A victim whose claimant went away before its signal goes on as if nothing had been.
+pub(crate) fn spare(s: &mut Scheduler, id: WorkloadId, log: &mut Vec<Entry>) {
+    let workload = s.workloads.get_mut(id.0).expect("it is live");
+    let pool = &mut s.pools[workload.spec.pool.index()];
+    pool.list_leaving(id, false);
+    let lease = workload.lease_mut().expect("it holds a lease");
+    lease.stop = None;
+    log.push(Entry::Spared { lease: lease.id(id) });
+    if let Phase::Leased(lease) = &workload.phase {
+        pool.list_takeable(id, workload, lease, true);
+    }
+    pool.takeable += 1;
+    pool.stirred = true;
+    pool.set_timer(id, workload);
+}
+
+/// All members of a lease are gone: it is settled, and its workload ends or waits again.
+pub(crate) fn end_lease(s: &mut Scheduler, id: LeaseId, exit: Exit, log: &mut Vec<Entry>) {
+    let now = s.now;
+    let workload = s.workloads.get_mut(id.workload.0).expect("checked");
+    let pool = &mut s.pools[workload.spec.pool.index()];
+    let Phase::Leased(lease) = std::mem::replace(&mut workload.phase, Phase::Waiting) else { unreachable!("checked") };
+    match &lease.stop {
+        Some(_) => pool.list_leaving(id.workload, false),
+        None => pool.list_takeable(id.workload, workload, &lease, false),
+    }
+    if lease.stop.as_ref().is_none_or(|stop| !stop.signalled) {
+        uncommit(pool, id.workload, workload, &lease);
+    }
+    pool.timers.remove(&(lease.timer, id.workload));
+    pool.cluster.release(id.workload, &lease.placement, &workload.spec.gang);
+    pool.freed += 1;
+    pool.stirred = true;
+    if lease.occupancy == Occupancy::Allocated {
+        pool.reach += 1;
+    }
+    let outcome = outcome(exit, lease.stop.as_ref().map(|stop| &stop.cause));
+    settle_charge(pool, id, workload, &lease, now, log);
+    if is_fault(exit, &lease) && lease.occupancy == Occupancy::Allocated {
+        refund(pool, id, workload, &lease, now, log);
+    }
+    let lost = if outcome == Outcome::Completed { GpuMs(0) } else { workload.spec.gang.gpus().over(now - workload.at_stake_since(&lease, now)) };
+    let by = lease.stop.as_ref().map_or("itself".into(), |stop| by(&stop.cause));
+    log.push(Entry::Ended { workload: id.workload, attempt: Some(id.attempt), outcome, lost, by });
+    claim::vacated(s, &lease.placement, id.workload);
+    recount_drained(s, &lease.placement);
+    after_end(s, id.workload, &lease, outcome, log);
+    if outcome == Outcome::StartTimeout {
+        suspect_silent(s, id.workload, &lease, log);
+    }
+}
+
+/// Requeues a workload whose attempt was cut short and that can go on, or forgets one that is over.
+fn after_end(s: &mut Scheduler, id: WorkloadId, lease: &Lease, outcome: Outcome, log: &mut Vec<Entry>) {
+    let now = s.now;
+    let workload = s.workloads.get_mut(id.0).expect("it is live");
+    let ran = lease.running.map_or(Span::ZERO, |running| now - running);
+    workload.ran = workload.ran + ran;
+    let can_go_on = workload.spec.on_preempt != OnPreempt::End || lease.running.is_none();
+    let cut_short = matches!(outcome, Outcome::Preempted | Outcome::NodeLost | Outcome::StartTimeout);
+    let left = workload.limit_left();
+    if !(cut_short && can_go_on && left.is_none_or(|left| left > Span::ZERO)) {
+        s.workloads.remove(id.0);
+        return;
+    }
+    let pool = &mut s.pools[workload.spec.pool.index()];
+    if outcome == Outcome::Preempted {
+        workload.preemptions += 1;
+        workload.last_preempted = now;
+    }
+    workload.contract = workload.contract.min(left.unwrap_or(Span(i64::MAX)));
+    workload.shape = pool.queue.shape_id(Shape::new(workload.spec.gang, workload.spec.on_preempt, workload.contract, &pool.knobs));
+    workload.phase = Phase::Waiting;
+    pool.queue.insert(id, workload, &s.tree);
+    log.push(Entry::Requeued { workload: id });
+    let usable = |slot: &crate::entry::Slot| {
+        let node = pool.cluster.at(slot.node);
+        node.state == NodeState::Ready && slot.gpus.minus(node.free).0 == 0
+    };
+    if lease.first_right && lease.placement.iter().all(usable) {
+        claim::claim(s, id, &lease.placement, Licence::Free, log);
+    }
+}
+
+/// What the end of an attempt means, given what it had been told.
+fn outcome(exit: Exit, cause: Option<&StopCause>) -> Outcome {
+    match (exit, cause) {
+        (Exit::Done, _) | (Exit::Completed, None) => Outcome::Completed,
+        (Exit::Failed, None) => Outcome::Failed,
+        (Exit::Infrastructure, None) => Outcome::NodeLost,
+        // An end inside the grace counts as what the stop was for, unless the workload said that it was done.
+        (_, Some(cause)) => cause.outcome(),
+    }
+}
+
+fn is_fault(exit: Exit, lease: &Lease) -> bool {
+    match &lease.stop {
+        Some(stop) => stop.cause.is_fault() && exit != Exit::Done,
+        None => exit == Exit::Infrastructure,
+    }
+}
+
+fn settle_charge(pool: &mut Pool, id: LeaseId, workload: &Workload, lease: &Lease, now: Time, log: &mut Vec<Entry>) {
+    if lease.occupancy == Occupancy::Unallocated {
+        pool.ledger.use_unallocated(now, &workload.charge, -i64::from(workload.spec.gang.gpus().0));
+        return;
+    }
+    pool.ledger.charge(now, &workload.charge, -i64::from(workload.charged.0));
+    hold_gpus(pool, workload, &lease.placement, -1);
+    let LeaseId { workload: workload_id, attempt } = id;
+    let gpu_ms = workload.charged.over(now - lease.started);
+    let budget = workload.spec.budget;
+    log.push(Entry::Charged { workload: workload_id, attempt, budget, pool: pool.id, kind: ChargeKind::Run, from: lease.started, to: now, gpu_ms });
+}
+
+/// Cancels the part of a lease's charge that a fault took: at most since the last checkpoint, the last multiple of min runtime, or the
+/// knob's limit, whichever is least.
+fn refund(pool: &mut Pool, id: LeaseId, workload: &Workload, lease: &Lease, now: Time, log: &mut Vec<Entry>) {
+    let last_checkpoint = lease.last_checkpoint.unwrap_or(lease.started);
+    let every = workload.spec.min_runtime.0;
+    let multiple = lease.running.map_or(lease.started, |running| running + Span((now - running).0 / every * every));
+    let from = last_checkpoint.max(multiple).max(now - pool.knobs.refund_max).max(lease.started);
+    if from >= now {
+        return;
+    }
+    pool.ledger.refund(&workload.charge, from, now, workload.charged);
+    let gpu_ms = workload.charged.over(now - from);
+    let LeaseId { workload: id, attempt } = id;
+    log.push(Entry::Refunded { workload: id, attempt, budget: workload.spec.budget, pool: pool.id, kind: ChargeKind::Run, from, to: now, gpu_ms });
+}
+
+/// Nodes whose members never reported are suspected of the timeout; one that two workloads suspect drains.
+fn suspect_silent(s: &mut Scheduler, id: WorkloadId, lease: &Lease, log: &mut Vec<Entry>) {
+    for node in &lease.silent {
+        let pool = s.pool_of(*node).expect("a known node has a pool");
+        let suspects = s.pools[pool.index()].cluster.change(*node, |node| {
+            if !node.suspected_by.contains(&id) {
+                node.suspected_by.push(id);
+            }
+            node.suspected_by.len()
+        });
+        if suspects >= 2 {
+            // Refused only if it is out of service already, which is what is wanted.
+            let _ = drain(s, *node, Severity::Sick, "two workloads timed out starting here", log);
+        }
+    }
+}
+
+/// Who ended something, for the log.
+pub(crate) fn by(cause: &StopCause) -> String {
+    match cause {
+        StopCause::Preempted { claimant } => format!("claimant {claimant}"),
+        StopCause::Drain => "drain".into(),
+        StopCause::Critical => "critical drain".into(),
+        StopCause::NodeLost => "node lost".into(),
+        StopCause::StartTimeout => "start timeout".into(),
+        StopCause::TimeLimit => "time limit".into(),
+        StopCause::Owner => "owner".into(),
+        StopCause::Administrator { reason } => format!("administrator: {reason}"),
+    }
+}

@@ -1,0 +1,187 @@
+//! Who may evict whom: the licence table of the design, apart from the order of the queue. Judged once, when a plan is made.
+
+use crate::budget::BudgetTree;
+use crate::entry::Licence;
+use crate::explain::{BudgetStanding, Yield};
+use crate::id::{BudgetId, NodeId, WorkloadId};
+use crate::pool::Pool;
+use crate::quantity::{GpuMs, Standing, Time};
+use crate::order::Standings;
+use crate::queue::LeafQueue;
+use crate::spec::OnPreempt;
+use crate::table::Table;
+use crate::workload::{Lease, Workload};
+use std::collections::BTreeMap;
+
+/// A waiting allocated workload that looks for GPUs.
+pub(crate) struct Claimant<'a> {
+    pub workload: &'a Workload,
+    /// Its leaf is below its share.
+    pub below_share: bool,
+    /// It has been eligible for longer than the pool's longest contract: an eviction need not be worth it any more.
+    pub overdue: bool,
+    /// It goes first in its leaf by age.
+    pub aged: bool,
+}
+
+/// What one leaf's past-contract leases are to a claimant.
+#[derive(Clone, Debug)]
+pub(crate) struct Grant {
+    pub licence: Licence,
+    pub claimant_side: BudgetStanding,
+    pub quantum: Standing,
+    pub victim_side: BudgetStanding,
+}
+
+/// The licences of one claimant, leaf by leaf, judged at one moment.
+pub(crate) struct Licences<'a> {
+    pub claimant: &'a Claimant<'a>,
+    by_leaf: BTreeMap<BudgetId, Option<Grant>>,
+    /// For licences that compare nobody: unallocated, own leaf, express.
+    own: BudgetStanding,
+}
+
+impl<'a> Licences<'a> {
+    pub(crate) fn new(claimant: &'a Claimant<'a>, judge: &mut Judge<'_>) -> Licences<'a> {
+        let leaf = claimant.workload.spec.budget;
+        let own = BudgetStanding { budget: leaf, standing: judge.standings.of(judge.pool, judge.at, leaf) };
+        let gang = claimant.workload.charged.over(judge.pool.knobs.quantum);
+        let by_leaf = judge.victims().into_iter().map(|(victim, _)| (victim, judge.compare(leaf, claimant.below_share, gang, victim))).collect();
+        Licences { claimant, by_leaf, own }
+    }
+
+    /// Past-contract GPUs that any licence could reach: an upper bound.
+    pub(crate) fn reachable_past(&self, pool: &Pool, express: bool) -> u32 {
+        let own = self.claimant.workload.spec.budget;
+        let reached = |leaf: &BudgetId| *leaf == own || express || self.by_leaf.get(leaf).is_some_and(Option::is_some);
+        pool.past.iter().filter(|(leaf, _)| reached(leaf)).map(|(_, past)| past.gpus).sum()
+    }
+
+    /// The licence to take a past-contract lease that lies on these nodes, if there is one.
+    pub(crate) fn to_take(&self, victim: &Workload, on_express: bool) -> Option<Grant> {
+        if on_express {
+            // Only a short contract looks for GPUs on express nodes at all.
+            return Some(self.without_comparison(Licence::Express, victim.spec.budget));
+        }
+        let claimant = self.claimant;
+        if victim.spec.budget == claimant.workload.spec.budget {
+            let by_priority = victim.spec.priority < claimant.workload.spec.priority;
+            let by_age = claimant.aged && victim.eligible > claimant.workload.eligible && victim.spec.on_preempt == OnPreempt::Resume;
+            return (by_priority || by_age).then(|| self.without_comparison(Licence::OwnLeaf, victim.spec.budget));
+        }
+        self.by_leaf.get(&victim.spec.budget).cloned().flatten()
+    }
+
+    /// The licence to take unallocated leases: always.
+    pub(crate) fn unallocated(&self, victim: &Workload) -> Grant {
+        self.without_comparison(Licence::Unallocated, victim.spec.budget)
+    }
+
+    fn without_comparison(&self, licence: Licence, victim: BudgetId) -> Grant {
+        let victim_side = BudgetStanding { budget: victim, standing: Standing(0) };
+        Grant { licence, claimant_side: self.own, quantum: Standing(0), victim_side }
+    }
+}
+
+/// Compares leaves at one moment.
+pub(crate) struct Judge<'a> {
+    pub pool: &'a mut Pool,
+    pub tree: &'a BudgetTree,
+    pub standings: &'a mut Standings,
+    pub at: Time,
+}
+
+impl Judge<'_> {
+    /// Leaves with past-contract GPUs, and how many.
+    fn victims(&self) -> Vec<(BudgetId, u32)> {
+        self.pool.past.iter().filter(|(_, past)| past.gpus > 0).map(|(leaf, past)| (*leaf, past.gpus)).collect()
+    }
+
+    /// The two rows of the table that compare two leaves; `gang` is the claimant's gang times the quantum.
+    fn compare(&mut self, leaf: BudgetId, below_share: bool, gang: GpuMs, victim: BudgetId) -> Option<Grant> {
+        if victim == leaf {
+            return None;
+        }
+        let (licence, own_side, victim_side) = if below_share {
+            (Licence::Share, leaf, victim)
+        } else {
+            let standing = self.standings.of(self.pool, self.at, victim);
+            if self.pool.is_below_share(standing) {
+                return None;
+            }
+            let (own_side, victim_side) = sides(self.tree, leaf, victim);
+            (Licence::Tree, own_side, victim_side)
+        };
+        let claimant_side = BudgetStanding { budget: own_side, standing: self.standings.of(self.pool, self.at, own_side) };
+        let victim_side = BudgetStanding { budget: victim_side, standing: self.standings.used(self.pool, self.at, victim_side) };
+        if claimant_side.standing >= victim_side.standing {
+            return None;
+        }
+        let index = self.pool.ledger.index(own_side);
+        let quantum = self.pool.ledger.standing_of(self.at, index, gang);
+        let lower = claimant_side.standing.0.saturating_add(quantum.0) < victim_side.standing.0;
+        lower.then_some(Grant { licence, claimant_side, quantum, victim_side })
+    }
+
+    /// Past-contract GPUs that the waiting work of a leaf could be licensed to take at most, however small its gangs are.
+    pub(crate) fn reachable_past(&mut self, leaf: BudgetId, queue: &LeafQueue, workloads: &Table<Workload>) -> u32 {
+        let own_standing = self.standings.of(self.pool, self.at, leaf);
+        let below_share = self.pool.is_below_share(own_standing);
+        let mut gpus = 0;
+        for (victim, past_gpus) in self.victims() {
+            let reached = if victim == leaf {
+                queue.has_aged(self.at, self.pool.knobs.age_min) || lowest_priority(self.pool, victim, workloads) < queue.highest_priority()
+            } else {
+                self.compare(leaf, below_share, GpuMs(0), victim).is_some()
+            };
+            gpus += if reached { past_gpus } else { 0 };
+        }
+        gpus
+    }
+}
+
+fn lowest_priority(pool: &Pool, leaf: BudgetId, workloads: &Table<Workload>) -> Option<i16> {
+    let leases = pool.past.get(&leaf).into_iter().flat_map(|past| &past.leases);
+    leases.filter_map(|id| workloads.get(id.0)).map(|w| w.spec.priority).min()
+}
+
+/// Of two leaves, the two ancestors (or selves) where their paths part.
+fn sides(tree: &BudgetTree, a: BudgetId, b: BudgetId) -> (BudgetId, BudgetId) {
+    let line = |id| tree.get(id).map(|budget| budget.line.as_slice()).unwrap_or_default();
+    let from_root = line(a).iter().rev().zip(line(b).iter().rev());
+    from_root.clone().find(|(x, y)| x != y).map_or((a, b), |(x, y)| (*x, *y))
+}
+
+/// The most GPU time that evictions by a licence may lose. `None` where worth does not count: for licences that are given always, and
+/// for a claimant below its share that has waited longer than the pool's longest contract.
+pub(crate) fn loss_limit(claimant: &Claimant<'_>, grant: &Grant, pool: &Pool) -> Option<GpuMs> {
+    let counts = match grant.licence {
+        Licence::Share => !claimant.overdue,
+        Licence::Tree => true,
+        _ => false,
+    };
+    counts.then(|| GpuMs(pool.knobs.worth_it.of(claimant.workload.contract_gpu_ms().0)))
+}
+
+/// The reason of an eviction, made of the values that were compared.
+pub(crate) fn reason(grant: &Grant, claimant: WorkloadId, victim: &Lease, loss: GpuMs) -> Yield {
+    Yield {
+        claimant,
+        licence: grant.licence,
+        claimant_side: grant.claimant_side,
+        quantum: grant.quantum,
+        victim_side: grant.victim_side,
+        protection_ended: victim.protected_until,
+        loss,
+    }
+}
+
+/// Whether all nodes of a lease are express nodes.
+pub(crate) fn on_express(pool: &Pool, lease: &Lease) -> bool {
+    lease.placement.iter().all(|slot| is_express(pool, slot.node))
+}
+
+/// Whether a node is set aside for short contracts.
+pub(crate) fn is_express(pool: &Pool, node: NodeId) -> bool {
+    pool.cluster.at(node).spec.express
+}

@@ -1,0 +1,138 @@
+//! Who goes first: own share first, then the tree.
+
+use crate::budget::{Budget, BudgetTree};
+use crate::explain::{BudgetStanding, Tier};
+use crate::id::{BudgetId, PoolId, WorkloadId};
+use crate::pool::Pool;
+use crate::quantity::{Standing, Time};
+use crate::queue::ShapeId;
+
+/// A leaf with shapes that have not been tried in this cycle.
+pub(crate) struct OpenLeaf {
+    pub leaf: BudgetId,
+    pub allocated: bool,
+    pub shapes: Vec<ShapeId>,
+}
+
+/// Standings of one cycle, each computed once until something is charged to it.
+#[derive(Default)]
+pub(crate) struct Standings {
+    by_account: Vec<Option<Standing>>,
+    without_committed: Vec<Option<Standing>>,
+}
+
+impl Standings {
+    pub(crate) fn of(&mut self, pool: &mut Pool, at: Time, budget: BudgetId) -> Standing {
+        let index = pool.ledger.index(budget);
+        *cell(&mut self.by_account, index).get_or_insert_with(|| pool.ledger.standing(at, index, true))
+    }
+
+    /// The standing without what is committed: the victim's side of a comparison. A cycle's starts do not change it.
+    pub(crate) fn used(&mut self, pool: &mut Pool, at: Time, budget: BudgetId) -> Standing {
+        let index = pool.ledger.index(budget);
+        *cell(&mut self.without_committed, index).get_or_insert_with(|| pool.ledger.standing(at, index, false))
+    }
+
+    /// Something was charged to this budget and its ancestors.
+    pub(crate) fn forget(&mut self, pool: &Pool, budget: &Budget) {
+        for id in &budget.line {
+            if let Some(standing) = self.by_account.get_mut(pool.ledger.index(*id)) {
+                *standing = None;
+            }
+        }
+    }
+}
+
+fn cell(table: &mut Vec<Option<Standing>>, index: usize) -> &mut Option<Standing> {
+    if table.len() <= index {
+        table.resize(index + 1, None);
+    }
+    &mut table[index]
+}
+
+/// The open leaf whose turn it is: below its share first, lowest standing first; the rest by the tree.
+/// Ties go to the longest eligible, then to the lower budget number, never to a name.
+pub(crate) fn next_allocated(open: &[OpenLeaf], pool: &mut Pool, tree: &BudgetTree, standings: &mut Standings, at: Time) -> Option<(usize, Tier)> {
+    let mut best: Option<(Standing, Option<Time>, BudgetId, usize)> = None;
+    for (index, leaf) in open.iter().enumerate() {
+        let standing = standings.of(pool, at, leaf.leaf);
+        if !pool.is_below_share(standing) {
+            continue;
+        }
+        let mut key = (standing, None, leaf.leaf, index);
+        if let Some(best) = &mut best
+            && best.0 == standing
+        {
+            best.1 = eligible_since(pool, &open[best.3]);
+            key.1 = eligible_since(pool, leaf);
+        }
+        if best.is_none_or(|b| key < b) {
+            best = Some(key);
+        }
+    }
+    if let Some((.., index)) = best {
+        return Some((index, Tier::OwnShare));
+    }
+    let mut rank = |pool: &mut Pool, budget: &Budget| standings.of(pool, at, budget.spec.id);
+    walk(open, pool, tree, &mut rank).map(|index| (index, Tier::Tree))
+}
+
+/// The open leaf whose unallocated work comes next: by the tree, lowest unallocated usage for its weight first.
+pub(crate) fn next_unallocated(open: &[OpenLeaf], pool: &mut Pool, tree: &BudgetTree, at: Time) -> Option<usize> {
+    let mut rank = |pool: &mut Pool, budget: &Budget| {
+        let weight = weight(tree, budget, pool.id);
+        let index = pool.ledger.index(budget.spec.id);
+        pool.ledger.unallocated_standing(at, index, weight)
+    };
+    walk(open, pool, tree, &mut rank)
+}
+
+/// From the root, at each level to the child that ranks lowest among those with open work.
+fn walk(open: &[OpenLeaf], pool: &mut Pool, tree: &BudgetTree, rank: &mut dyn FnMut(&mut Pool, &Budget) -> Standing) -> Option<usize> {
+    let mut candidates: Vec<(usize, &[BudgetId])> = open.iter().enumerate().filter_map(|(i, o)| Some((i, tree.get(o.leaf)?.line.as_slice()))).collect();
+    let mut depth = 1;
+    while candidates.len() > 1 {
+        // Everybody left shares the ancestors above this depth; a leaf's line runs from itself to the root.
+        let at_depth = |line: &[BudgetId]| line.len().checked_sub(depth + 1).map(|i| line[i]);
+        let mut children: Vec<BudgetId> = candidates.iter().filter_map(|(_, line)| at_depth(line)).collect();
+        children.sort_unstable();
+        children.dedup();
+        let mut best: Option<(Standing, Option<Time>, BudgetId)> = None;
+        for child in children {
+            let standing = rank(pool, tree.get(child).expect("it is on a leaf's line"));
+            let oldest = candidates.iter().filter(|(_, line)| at_depth(line) == Some(child));
+            let eligible = oldest.filter_map(|(i, _)| eligible_since(pool, &open[*i])).min();
+            let key = (standing, eligible, child);
+            if best.is_none_or(|b| key < b) {
+                best = Some(key);
+            }
+        }
+        let (.., chosen) = best?;
+        candidates.retain(|(_, line)| at_depth(line) == Some(chosen));
+        depth += 1;
+    }
+    candidates.first().map(|(index, _)| *index)
+}
+
+fn eligible_since(pool: &Pool, open: &OpenLeaf) -> Option<Time> {
+    let side = if open.allocated { &pool.queue.allocated } else { &pool.queue.unallocated };
+    side.get(&open.leaf)?.oldest(&open.shapes).map(|(eligible, _): (Time, WorkloadId)| eligible)
+}
+
+/// A budget's weight for unallocated work: its claim; siblings without a claim share the smallest funded one's.
+fn weight(tree: &BudgetTree, budget: &Budget, pool: PoolId) -> u64 {
+    let claim = budget.claim(pool).0;
+    if claim > 0 {
+        return claim;
+    }
+    let siblings = budget.spec.parent.and_then(|id| tree.get(id)).map(|p| p.children.as_slice()).unwrap_or_default();
+    let claims = siblings.iter().filter_map(|id| tree.get(*id)).map(|b| b.claim(pool).0);
+    let unfunded = claims.clone().filter(|c| *c == 0).count().max(1) as u64;
+    claims.filter(|c| *c > 0).min().map_or(1_000_000, |smallest| (smallest / unfunded).max(1))
+}
+
+/// The standings from below the root to a leaf, for explanations.
+pub(crate) fn standings_down_to(leaf: &Budget, pool: &mut Pool, standings: &mut Standings, at: Time) -> Box<[BudgetStanding]> {
+    let below_root = leaf.line.iter().rev().skip(usize::from(leaf.line.len() > 1));
+    below_root.map(|id| BudgetStanding { budget: *id, standing: standings.of(pool, at, *id) }).collect()
+}

@@ -1,0 +1,63 @@
+//! Decisions are done: one place for the live cycle and for the replay of a journal.
+
+use crate::apply::{drain, node_changed};
+use crate::claim::{claim, unclaim};
+use crate::entry::Entry;
+use crate::explain::Why;
+use crate::lease::{preempt, signal, start, stop_now};
+use crate::plan::Decision;
+use crate::scheduler::Scheduler;
+use crate::spec::{NodeState, Severity};
+use crate::workload::Phase;
+
+pub(crate) fn perform(s: &mut Scheduler, decision: &Decision, log: &mut Vec<Entry>) {
+    match decision {
+        Decision::Start { workload, placement, licence, why } => start(s, *workload, placement, *licence, why.clone(), log),
+        Decision::Claim { workload, placement, licence } => claim(s, *workload, placement, *licence, log),
+        Decision::StartClaimed { workload } => {
+            let Phase::Claiming(claim) = &s.workloads.get(workload.0).expect("it is live").phase else { unreachable!("it claims") };
+            let (placement, licence, planned) = (claim.placement.clone(), claim.licence, claim.planned);
+            start(s, *workload, &placement, licence, Why::HoldComplete { planned }, log);
+            let pool = s.workloads.get(workload.0).expect("it is live").spec.pool;
+            log.push(Entry::Unhold { claimant: *workload, why: Why::ClaimantStarted });
+            s.pools[pool.index()].stirred = true;
+        }
+        Decision::Preempt { lease, preemption } => preempt(s, lease.workload, preemption, log),
+        Decision::Signal { lease } => signal(s, lease.workload, log),
+        Decision::Stop { lease, cause } => stop_now(s, lease.workload, cause.clone(), log),
+        Decision::Walked { pool, retry_at } => s.pools[pool.index()].walked(*retry_at),
+        Decision::Stuck { lease } => stuck(s, lease.workload, log),
+        Decision::Drained { node } => {
+            let pool = s.pool_of(*node).expect("a known node has a pool");
+            let pool = &mut s.pools[pool.index()];
+            pool.draining.remove(node);
+            pool.cluster.change(*node, |node| {
+                node.state = NodeState::Drained;
+                node.drain_until = None;
+            });
+            node_changed(s, *node, log);
+        }
+    }
+}
+
+/// A victim outlived its grace: its nodes drain critically, and whoever waited for its GPUs is planned again.
+fn stuck(s: &mut Scheduler, id: crate::id::WorkloadId, log: &mut Vec<Entry>) {
+    let workload = s.workloads.get_mut(id.0).expect("it is live");
+    let pool = workload.spec.pool;
+    let lease = workload.lease_mut().expect("it holds a lease");
+    let lease_id = lease.id(id);
+    lease.stop.as_mut().expect("it is on its way out").stuck = true;
+    let nodes: Vec<_> = lease.placement.iter().map(|slot| slot.node).collect();
+    s.pools[pool.index()].set_timer(id, s.workloads.get_mut(id.0).expect("it is live"));
+    for claimant in s.pools[pool.index()].claims.clone() {
+        let Phase::Claiming(claim) = &s.workloads.get(claimant.0).expect("it is live").phase else { continue };
+        if claim.placement.iter().any(|slot| nodes.contains(&slot.node)) {
+            unclaim(s, claimant, &Why::VictimStuck { lease: lease_id }, log);
+        }
+    }
+    for node in nodes {
+        let reason = format!("{lease_id} did not end within its grace");
+        // Refused only if the node is out of service already.
+        let _ = drain(s, node, Severity::Critical, &reason, log);
+    }
+}

@@ -1,0 +1,111 @@
+//! Where a gang fits: fewest blocks, fewest whole nodes broken, least left over, node number.
+
+use crate::cluster::{Cluster, Host, Lane};
+use crate::entry::{GpuSet, Slot};
+use crate::id::{BlockId, NodeId};
+use crate::quantity::Time;
+use crate::spec::Gang;
+use std::collections::BTreeMap;
+
+/// What a trial adds to a node's free GPUs: those of leases that would be gone.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Extra {
+    pub gpus: GpuSet,
+    pub host: Host,
+}
+
+/// A node with room for some members.
+struct Room {
+    node: NodeId,
+    block: BlockId,
+    members: u32,
+    /// Placing here breaks a node that was whole.
+    breaks_whole: bool,
+    left_over: u32,
+}
+
+/// Slots for a gang on free GPUs of these lanes, or `None`.
+pub(crate) fn place(cluster: &Cluster, lanes: &[Lane], gang: &Gang) -> Option<Vec<Slot>> {
+    if gang.members == 1 {
+        let node = lanes.iter().find_map(|lane| {
+            cluster.with_free(*lane, gang.gpus_per_member).find(|id| room(cluster, *id, gang, Extra::default()).members > 0)
+        })?;
+        return Some(vec![Slot { node, gpus: cluster.at(node).free.lowest(gang.gpus_per_member) }]);
+    }
+    place_with(cluster, lanes, gang, &BTreeMap::new())
+}
+
+/// Slots on nodes that drain for maintenance, for work that certainly ends by `ends`.
+pub(crate) fn place_before_drain(cluster: &Cluster, gang: &Gang, ends: Time, express: bool) -> Option<Vec<Slot>> {
+    let in_time = |id: &&NodeId| {
+        let node = cluster.at(**id);
+        node.drain_until.is_some_and(|until| ends <= until) && (express || !node.spec.express)
+    };
+    let rooms = cluster.maintenance.iter().filter(in_time).map(|id| room(cluster, *id, gang, Extra::default()));
+    fill(cluster, rooms.filter(|r| r.members > 0).collect(), gang, &BTreeMap::new())
+}
+
+/// Slots for a gang on free GPUs and those of the trial.
+pub(crate) fn place_with(cluster: &Cluster, lanes: &[Lane], gang: &Gang, extra: &BTreeMap<NodeId, Extra>) -> Option<Vec<Slot>> {
+    let free = lanes.iter().flat_map(|lane| cluster.with_free(*lane, gang.gpus_per_member)).filter(|id| !extra.contains_key(id));
+    let rooms = free.map(|id| room(cluster, id, gang, Extra::default()));
+    let with_extra = extra.iter().map(|(id, extra)| room(cluster, *id, gang, *extra));
+    let rooms = rooms.chain(with_extra).filter(|r| r.members > 0).collect();
+    fill(cluster, rooms, gang, extra)
+}
+
+fn room(cluster: &Cluster, id: NodeId, gang: &Gang, extra: Extra) -> Room {
+    let node = cluster.at(id);
+    let gpus = node.free.or(extra.gpus).count();
+    let members = Cluster::members_fitting(&node.spec, gang, gpus, node.host_free.plus(extra.host)).min(gang.members);
+    let left_over = gpus - members * gang.gpus_per_member;
+    Room { node: id, block: node.spec.block, members, breaks_whole: gpus == node.spec.gpus && left_over > 0, left_over }
+}
+
+fn fill(cluster: &Cluster, mut rooms: Vec<Room>, gang: &Gang, extra: &BTreeMap<NodeId, Extra>) -> Option<Vec<Slot>> {
+    let order = blocks_in_order(&rooms, gang)?;
+    rooms.sort_by_key(|r| (order.get(&r.block).copied(), r.breaks_whole, r.left_over, r.node));
+    let mut missing = gang.members;
+    let mut slots = Vec::new();
+    for room in rooms.iter().filter(|r| order.contains_key(&r.block)) {
+        let members = room.members.min(missing);
+        missing -= members;
+        let extra = extra.get(&room.node).copied().unwrap_or_default();
+        slots.push(Slot { node: room.node, gpus: choose(cluster.at(room.node).free, extra.gpus, members * gang.gpus_per_member) });
+        if missing == 0 {
+            break;
+        }
+    }
+    slots.sort_unstable();
+    (missing == 0).then_some(slots)
+}
+
+/// Free GPUs before those that somebody would have to leave.
+fn choose(free: GpuSet, extra: GpuSet, n: u32) -> GpuSet {
+    let from_free = free.lowest(n.min(free.count()));
+    from_free.or(extra.minus(free).lowest(n - from_free.count()))
+}
+
+/// The fewest blocks that hold the gang: while none holds the rest alone, the roomiest; then the tightest that does.
+fn blocks_in_order(rooms: &[Room], gang: &Gang) -> Option<BTreeMap<BlockId, u32>> {
+    let mut room_by_block: BTreeMap<BlockId, u32> = BTreeMap::new();
+    for room in rooms {
+        *room_by_block.entry(room.block).or_default() += room.members;
+    }
+    let mut order = BTreeMap::new();
+    let mut missing = gang.members;
+    while missing > 0 {
+        let tightest = room_by_block.iter().filter(|(_, room)| **room >= missing).min_by_key(|(block, room)| (**room, **block));
+        let roomiest = || room_by_block.iter().max_by_key(|(block, room)| (**room, std::cmp::Reverse(**block)));
+        let (block, room) = match (tightest, gang.same_block) {
+            (Some(found), _) => found,
+            (None, true) => return None,
+            (None, false) => roomiest()?,
+        };
+        let (block, room) = (*block, *room);
+        missing = missing.saturating_sub(room);
+        order.insert(block, order.len() as u32);
+        room_by_block.remove(&block);
+    }
+    Some(order)
+}

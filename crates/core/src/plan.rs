@@ -1,0 +1,73 @@
+//! A plan: the decisions of one cycle in their order, each with its reason, and what was passed over.
+
+use crate::entry::{Licence, Placement};
+use crate::explain::Why;
+use crate::id::{BudgetId, LeaseId, NodeId, PoolId, WorkloadId};
+use crate::quantity::Time;
+use crate::queue::{Blocked, ShapeId};
+use crate::workload::StopCause;
+
+/// What a cycle decides.
+#[derive(Clone, Debug, Hash)]
+pub(crate) enum Decision {
+    /// Waiting work starts.
+    Start { workload: WorkloadId, placement: Placement, licence: Licence, why: Why },
+    /// GPUs are held for waiting work until they are all free.
+    Claim { workload: WorkloadId, placement: Placement, licence: Licence },
+    /// The GPUs held for it are all free: it starts.
+    StartClaimed { workload: WorkloadId },
+    /// A lease will be preempted.
+    Preempt { lease: LeaseId, preemption: Preemption },
+    /// A stop signal is due.
+    Signal { lease: LeaseId },
+    /// A limit of a lease is reached: it is told to stop.
+    Stop { lease: LeaseId, cause: StopCause },
+    /// A lease outlived its grace: its nodes drain critically.
+    Stuck { lease: LeaseId },
+    /// A draining node is empty.
+    Drained { node: NodeId },
+    /// A pool's waiting work was gone through; what was passed over is looked at again then.
+    Walked { pool: PoolId, retry_at: Time },
+}
+
+/// How a lease is preempted.
+#[derive(Clone, Debug, Hash)]
+pub(crate) struct Preemption {
+    pub cause: StopCause,
+    /// The node whose drain or loss is the reason, if that is it.
+    pub node: Option<NodeId>,
+    pub licence: Licence,
+    /// When the stop signal goes out.
+    pub signal_at: Time,
+    pub why: Why,
+}
+
+/// A class of waiting work that could not start in this cycle.
+#[derive(Clone, Debug, Hash)]
+pub(crate) struct PassedOver {
+    pub pool: PoolId,
+    pub leaf: BudgetId,
+    pub allocated: bool,
+    pub shape: ShapeId,
+    pub blocked: Blocked,
+}
+
+/// The decisions of one cycle.
+#[derive(Clone, Debug, Default, Hash)]
+pub struct Plan {
+    pub(crate) at: Option<Time>,
+    pub(crate) decisions: Vec<Decision>,
+    pub(crate) passed_over: Vec<PassedOver>,
+}
+
+impl Plan {
+    /// How many decisions it holds that change something outside.
+    pub fn len(&self) -> usize {
+        self.decisions.iter().filter(|d| !matches!(d, Decision::Walked { .. })).count()
+    }
+
+    /// Whether it decides nothing.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}

@@ -1,0 +1,198 @@
+//! The state of one pool: its knobs, nodes, ledger and queue, and the leases that others may take.
+
+use crate::cluster::{Cluster, Lane};
+use crate::id::{BudgetId, NodeId, PoolId, WorkloadId};
+use crate::knobs::Knobs;
+use crate::ledger::Ledger;
+use crate::quantity::{Ppm, Standing, Time};
+use crate::queue::Queue;
+use crate::table::Table;
+use crate::workload::{Lease, Workload};
+use crate::entry::Occupancy;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Leases of one leaf that run past their contract, and their GPUs.
+#[derive(Clone, Debug, Default, Hash)]
+pub(crate) struct PastContract {
+    pub leases: BTreeSet<WorkloadId>,
+    pub gpus: u32,
+}
+
+/// One pool.
+#[derive(Clone, Debug)]
+pub(crate) struct Pool {
+    pub id: PoolId,
+    pub knobs: Knobs,
+    pub cluster: Cluster,
+    pub ledger: Ledger,
+    pub queue: Queue,
+    /// Workloads with GPUs held for them.
+    pub claims: BTreeSet<WorkloadId>,
+    /// Unallocated leases that are not on their way out, and their GPUs.
+    pub unallocated: BTreeSet<WorkloadId>,
+    pub unallocated_gpus: u32,
+    /// Leases past their contract that are not on their way out, by leaf.
+    pub past: BTreeMap<BudgetId, PastContract>,
+    pub past_gpus: u32,
+    /// Leases on their way out.
+    pub leaving: BTreeSet<WorkloadId>,
+    /// Nodes on their way out.
+    pub draining: BTreeSet<NodeId>,
+    /// When protections end.
+    pub protections: BTreeSet<(Time, WorkloadId)>,
+    /// When something else about a lease is due.
+    pub timers: BTreeSet<(Time, WorkloadId)>,
+    /// Counts what could help waiting allocated work: GPUs given back, nodes back in service, changed shares.
+    pub reach: u64,
+    /// Counts GPUs that became free, which is what waiting unallocated work needs.
+    pub freed: u64,
+    /// Counts leases that became takeable.
+    pub takeable: u64,
+    /// Something was queued or changed since the last walk.
+    pub stirred: bool,
+    /// How often waiting work was gone through.
+    pub walks: u64,
+    /// When blocked work is tried again even if nothing happens.
+    pub retry_at: Time,
+}
+
+impl Pool {
+    pub(crate) fn new(id: PoolId, at: Time, knobs: Knobs) -> Pool {
+        let ledger = Ledger::new(at, &knobs);
+        Pool {
+            id,
+            knobs,
+            cluster: Cluster::default(),
+            ledger,
+            queue: Queue::default(),
+            claims: BTreeSet::new(),
+            unallocated: BTreeSet::new(),
+            unallocated_gpus: 0,
+            past: BTreeMap::new(),
+            leaving: BTreeSet::new(),
+            past_gpus: 0,
+            draining: BTreeSet::new(),
+            protections: BTreeSet::new(),
+            timers: BTreeSet::new(),
+            reach: 0,
+            freed: 0,
+            takeable: 0,
+            stirred: true,
+            walks: 0,
+            retry_at: Time::MAX,
+        }
+    }
+
+    /// Something changed that may let waiting work start.
+    pub(crate) fn stir(&mut self) {
+        self.reach += 1;
+        self.freed += 1;
+        self.takeable += 1;
+        self.stirred = true;
+    }
+
+    /// Waiting work was gone through with everything up to now in sight.
+    pub(crate) fn walked(&mut self, retry_at: Time) {
+        self.stirred = false;
+        self.retry_at = retry_at;
+        self.walks += 1;
+    }
+
+    /// Whether a standing is below its share, with the margin.
+    pub(crate) fn is_below_share(&self, standing: Standing) -> bool {
+        standing < Standing(u64::from(self.knobs.below_share.0))
+    }
+
+    /// GPUs of leases on their way out that nobody holds yet.
+    pub(crate) fn leaving_unclaimed(&self, workloads: &Table<Workload>) -> u32 {
+        let leases = self.leaving.iter().filter_map(|id| workloads.get(id.0)?.lease()).filter(|lease| !lease.first_right);
+        let slots = leases.flat_map(|lease| lease.placement.iter());
+        slots.map(|slot| slot.gpus.minus(self.cluster.at(slot.node).held).count()).sum()
+    }
+
+    /// GPUs that allocated work reaches without taking anybody's contract: free or unallocated.
+    pub(crate) fn reachable(&self, express: bool) -> u32 {
+        let express_free = if express { self.cluster.free(Lane::Express).0 } else { 0 };
+        self.cluster.free(Lane::General).0 + express_free + self.unallocated_gpus
+    }
+
+    /// The most express GPUs that one budget's contracts may hold.
+    pub(crate) fn express_bound(&self) -> u32 {
+        let bound = Ppm(self.knobs.express_budget_max.0).of(i64::from(self.cluster.express_gpus().0)) as u32;
+        bound.max(self.knobs.express_gpus_max)
+    }
+
+    /// A lease's protection ended at `until`: it goes on, still charged, until somebody licensed takes it.
+    pub(crate) fn protection_ended(&mut self, id: WorkloadId, workload: &mut Workload, until: Time) {
+        self.ledger.commit_running(&workload.charge, workload.charged, until, -1);
+        let leaf = workload.spec.budget;
+        let gpus = workload.spec.gang.gpus().0;
+        let lease = workload.lease_mut().expect("a protected workload holds a lease");
+        lease.past_contract = true;
+        self.takeable += 1;
+        self.stirred = true;
+        let past = self.past.entry(leaf).or_default();
+        past.leases.insert(id);
+        past.gpus += gpus;
+        self.past_gpus += gpus;
+    }
+
+    /// A lease that others may take is listed (`present`), or no longer.
+    pub(crate) fn list_takeable(&mut self, id: WorkloadId, workload: &Workload, lease: &Lease, present: bool) {
+        let gpus = workload.spec.gang.gpus().0;
+        if lease.occupancy == Occupancy::Unallocated {
+            list(&mut self.unallocated, &mut self.unallocated_gpus, id, gpus, present);
+        } else if lease.past_contract {
+            let past = self.past.entry(workload.spec.budget).or_default();
+            list(&mut past.leases, &mut past.gpus, id, gpus, present);
+            self.past_gpus = if present { self.past_gpus + gpus } else { self.past_gpus - gpus };
+        }
+    }
+
+    /// A lease on its way out is listed (`present`), or no longer.
+    pub(crate) fn list_leaving(&mut self, id: WorkloadId, present: bool) {
+        let changed = if present { self.leaving.insert(id) } else { self.leaving.remove(&id) };
+        assert!(changed, "a lease is listed once");
+    }
+
+    /// Sets the timer of a lease to when something about it is due next; protections are kept apart.
+    pub(crate) fn set_timer(&mut self, id: WorkloadId, workload: &mut Workload) {
+        let Some(lease) = workload.lease() else { return };
+        let due = workload.next_due(lease, self.knobs.start_timeout, self.knobs.kill_timeout);
+        let old = lease.timer;
+        if due == old {
+            return;
+        }
+        self.timers.remove(&(old, id));
+        if due < Time::MAX {
+            self.timers.insert((due, id));
+        }
+        workload.lease_mut().expect("just seen").timer = due;
+    }
+
+    /// A budget's standing now, without moving any cursor.
+    pub(crate) fn clone_ledger_standing(&self, at: Time, budget: BudgetId) -> Standing {
+        let mut ledger = self.ledger.clone();
+        let index = ledger.index(budget);
+        ledger.standing(at, index, true)
+    }
+
+    /// Feeds what the pool means at `at`.
+    pub(crate) fn hash_at<H: std::hash::Hasher>(&self, at: Time, state: &mut H) {
+        use std::hash::Hash;
+        (self.id, &self.knobs, &self.claims, &self.unallocated, &self.past, &self.leaving).hash(state);
+        (&self.draining, &self.protections, &self.timers).hash(state);
+        (self.reach, self.freed, self.takeable, self.stirred, self.walks, self.retry_at).hash(state);
+        for node in self.cluster.iter() {
+            node.hash(state);
+        }
+        self.queue.hash_into(state);
+        self.ledger.hash_at(at, state);
+    }
+}
+
+fn list(set: &mut BTreeSet<WorkloadId>, sum: &mut u32, id: WorkloadId, gpus: u32, present: bool) {
+    let changed = if present { set.insert(id) } else { set.remove(&id) };
+    assert!(changed, "a lease is listed once");
+    *sum = if present { *sum + gpus } else { *sum - gpus };
+}

@@ -1,0 +1,285 @@
+//! Waiting work of one pool: by leaf, shape and user, so that a cycle looks at classes of equal requests and not at every workload.
+
+use crate::budget::BudgetTree;
+use crate::explain::Blocker;
+use crate::id::{BudgetId, WorkloadId};
+use crate::knobs::Knobs;
+use crate::ledger::Ledger;
+use crate::quantity::{Span, Time};
+use crate::spec::{Gang, LeafOrder, OnPreempt};
+use crate::table::Table;
+use crate::workload::Workload;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// Number of a shape in its pool.
+pub(crate) type ShapeId = u32;
+
+/// A class of equal requests: if one of them cannot start, none can.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Shape {
+    pub gang: Gang,
+    pub on_preempt: OnPreempt,
+    pub allocated: bool,
+    /// May run on express GPUs.
+    pub express: bool,
+    /// Contracts of one class differ by less than a factor of 2: what an eviction may cost hangs on the contract.
+    pub contract_class: u32,
+}
+
+impl Shape {
+    pub(crate) fn new(gang: Gang, on_preempt: OnPreempt, contract: Span, knobs: &Knobs) -> Shape {
+        let allocated = contract > Span::ZERO;
+        let short = contract <= knobs.express_contract_max && gang.gpus().0 <= knobs.express_gpus_max;
+        Shape { gang, on_preempt, allocated, express: !allocated || short, contract_class: 64 - contract.0.leading_zeros() }
+    }
+}
+
+/// Why and when a shape of a leaf was found not to start: it is not tried again before something that could help has happened.
+#[derive(Clone, Debug, Hash)]
+pub(crate) struct Blocked {
+    pub blocker: Blocker,
+    /// The pool's counts of what could help, when it was tried.
+    pub reach: u64,
+    pub takeable: u64,
+    /// The priority of the workload that was tried: a higher one may have more licences.
+    pub priority: i16,
+    /// It is tried again then at the latest.
+    pub retry_at: Time,
+}
+
+/// Place inside a user's queue: the leaf's order, then eligible time, then number.
+type Key = (i64, Time, WorkloadId);
+
+/// Waiting work of one shape in one leaf.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ShapeQueue {
+    /// By the user's account.
+    users: BTreeMap<usize, BTreeSet<Key>>,
+    by_age: BTreeSet<(Time, WorkloadId)>,
+    pub blocked: Option<Blocked>,
+}
+
+/// Waiting work of one leaf.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LeafQueue {
+    pub shapes: BTreeMap<ShapeId, ShapeQueue>,
+    pub waiting: u32,
+    /// Waits until the first start of the leaf's latest workloads.
+    waits: VecDeque<Span>,
+    /// How many wait at each priority.
+    priorities: BTreeMap<i16, u32>,
+}
+
+const WAITS_KEPT: usize = 64;
+
+impl LeafQueue {
+    pub(crate) fn insert(&mut self, id: WorkloadId, workload: &Workload, order: LeafOrder) {
+        let queue = self.shapes.entry(workload.shape).or_default();
+        queue.users.entry(workload.charge.user).or_default().insert(key(id, workload, order));
+        queue.by_age.insert((workload.eligible, id));
+        if queue.blocked.as_ref().is_some_and(|b| b.priority < workload.spec.priority) {
+            queue.blocked = None;
+        }
+        self.waiting += 1;
+        *self.priorities.entry(workload.spec.priority).or_default() += 1;
+    }
+
+    pub(crate) fn remove(&mut self, id: WorkloadId, workload: &Workload, order: LeafOrder) {
+        let queue = self.shapes.get_mut(&workload.shape).expect("waiting work is in its shape's queue");
+        let user = queue.users.get_mut(&workload.charge.user).expect("waiting work is in its user's queue");
+        let was_there = user.remove(&key(id, workload, order)) && queue.by_age.remove(&(workload.eligible, id));
+        assert!(was_there, "waiting work is in its queue");
+        if user.is_empty() {
+            queue.users.remove(&workload.charge.user);
+        }
+        if queue.by_age.is_empty() {
+            self.shapes.remove(&workload.shape);
+        }
+        self.waiting -= 1;
+        let at_priority = self.priorities.get_mut(&workload.spec.priority).expect("it was counted");
+        *at_priority -= 1;
+        if *at_priority == 0 {
+            self.priorities.remove(&workload.spec.priority);
+        }
+    }
+
+    /// The highest priority that waits.
+    pub(crate) fn highest_priority(&self) -> Option<i16> {
+        self.priorities.last_key_value().map(|(priority, _)| *priority)
+    }
+
+    /// Whether some of its work has waited so long that it goes first by age.
+    pub(crate) fn has_aged(&self, at: Time, age_min: Span) -> bool {
+        let oldest = self.shapes.values().filter_map(|queue| queue.by_age.first()).map(|(eligible, _)| *eligible).min();
+        oldest.is_some_and(|oldest| at - oldest > age_min && at - oldest > self.old_age(age_min))
+    }
+
+    /// A workload of this leaf first ran after `wait`.
+    pub(crate) fn waited(&mut self, wait: Span) {
+        if self.waits.len() == WAITS_KEPT {
+            self.waits.pop_front();
+        }
+        self.waits.push_back(wait);
+    }
+
+    /// Eligible longer than this, work goes before all younger work of its leaf.
+    pub(crate) fn old_age(&self, age_min: Span) -> Span {
+        let mut waits: Vec<Span> = self.waits.iter().copied().collect();
+        waits.sort_unstable();
+        let median = waits.get(waits.len() / 2).copied().unwrap_or_default();
+        age_min.max(median * 3)
+    }
+
+    /// The longest eligible workload among these shapes.
+    pub(crate) fn oldest(&self, shapes: &[ShapeId]) -> Option<(Time, WorkloadId)> {
+        shapes.iter().filter_map(|s| self.shapes.get(s)?.by_age.first().copied()).min()
+    }
+
+    /// Waiting work that goes before `id`, for explanations: older work of its own order.
+    pub(crate) fn ahead_of(&self, id: WorkloadId, workload: &Workload, order: LeafOrder) -> u32 {
+        let own = key(id, workload, order);
+        let ahead = |queue: &ShapeQueue| queue.users.values().flatten().filter(|k| **k < own).count();
+        self.shapes.values().map(ahead).sum::<usize>() as u32
+    }
+
+    /// Everything that waits, with the shape it waits under.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (ShapeId, WorkloadId)> {
+        self.shapes.iter().flat_map(|(shape, queue)| queue.by_age.iter().map(move |(_, id)| (*shape, *id)))
+    }
+
+    pub(crate) fn hash_into<H: std::hash::Hasher>(&self, state: &mut H) {
+        use std::hash::Hash;
+        (self.waiting, &self.waits).hash(state);
+        for (shape, queue) in &self.shapes {
+            (shape, &queue.by_age, &queue.blocked).hash(state);
+        }
+    }
+}
+
+fn key(id: WorkloadId, workload: &Workload, order: LeafOrder) -> Key {
+    let first = match order {
+        LeafOrder::Priority => -i64::from(workload.spec.priority),
+        LeafOrder::Fifo => 0,
+        LeafOrder::ShortestContract => workload.contract_gpu_ms().0,
+    };
+    (first, workload.eligible, id)
+}
+
+/// A leaf's first workload among these shapes: what has waited too long, then its order, then the user who had least.
+pub(crate) fn head(leaf: &LeafQueue, shapes: &[ShapeId], order: LeafOrder, at: Time, age_min: Span, ledger: &mut Ledger) -> Option<WorkloadId> {
+    let (oldest_eligible, oldest) = leaf.oldest(shapes)?;
+    if order == LeafOrder::Fifo || (at - oldest_eligible > age_min && at - oldest_eligible > leaf.old_age(age_min)) {
+        return Some(oldest);
+    }
+    let mut best: Option<((i64, i128, Time), WorkloadId)> = None;
+    let firsts = shapes.iter().filter_map(|s| leaf.shapes.get(s)).flat_map(|q| &q.users);
+    for (user, queue) in firsts {
+        let Some((first, eligible, id)) = queue.first().copied() else { continue };
+        if best.is_some_and(|((b, ..), _)| b < first) {
+            continue;
+        }
+        let used = if order == LeafOrder::Priority { ledger.used(at, *user, true) } else { 0 };
+        let rank = (first, used, eligible);
+        if best.is_none_or(|b| (rank, id) < b) {
+            best = Some((rank, id));
+        }
+    }
+    best.map(|(_, id)| id)
+}
+
+/// All shapes and leaves of a pool.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Queue {
+    shapes: Vec<Shape>,
+    numbers: BTreeMap<Shape, ShapeId>,
+    /// Allocated work by leaf.
+    pub allocated: BTreeMap<BudgetId, LeafQueue>,
+    /// Unallocated work by leaf.
+    pub unallocated: BTreeMap<BudgetId, LeafQueue>,
+}
+
+impl Queue {
+    pub(crate) fn shape(&self, id: ShapeId) -> &Shape {
+        &self.shapes[id as usize]
+    }
+
+    pub(crate) fn shape_id(&mut self, shape: Shape) -> ShapeId {
+        let next = self.shapes.len() as ShapeId;
+        let id = *self.numbers.entry(shape.clone()).or_insert(next);
+        if id == next {
+            self.shapes.push(shape);
+        }
+        id
+    }
+
+    /// Whether work of this shape was accepted before.
+    pub(crate) fn is_known(&self, shape: &Shape) -> bool {
+        self.numbers.contains_key(shape)
+    }
+
+    fn leaf_mut(&mut self, workload: &Workload) -> &mut LeafQueue {
+        let side = if workload.is_allocated() { &mut self.allocated } else { &mut self.unallocated };
+        side.entry(workload.spec.budget).or_default()
+    }
+
+    pub(crate) fn insert(&mut self, id: WorkloadId, workload: &Workload, tree: &BudgetTree) {
+        let order = order_of(tree, workload.spec.budget);
+        self.leaf_mut(workload).insert(id, workload, order);
+    }
+
+    pub(crate) fn remove(&mut self, id: WorkloadId, workload: &Workload, tree: &BudgetTree) {
+        let order = order_of(tree, workload.spec.budget);
+        self.leaf_mut(workload).remove(id, workload, order);
+    }
+
+    /// Leaves whose order changed are sorted anew.
+    pub(crate) fn reorder(&mut self, old: &BudgetTree, new: &BudgetTree, workloads: &Table<Workload>) {
+        for (leaf, queue) in self.allocated.iter_mut().chain(&mut self.unallocated) {
+            let (before, after) = (order_of(old, *leaf), order_of(new, *leaf));
+            if before == after {
+                continue;
+            }
+            let waiting: Vec<WorkloadId> = queue.iter().map(|(_, id)| id).collect();
+            for id in waiting {
+                let workload = workloads.get(id.0).expect("waiting work is live");
+                queue.remove(id, workload, before);
+                queue.insert(id, workload, after);
+            }
+        }
+    }
+
+    pub(crate) fn waited(&mut self, workload: &Workload, wait: Span) {
+        self.leaf_mut(workload).waited(wait);
+    }
+
+    /// The queue a workload waits in.
+    pub(crate) fn leaf(&self, workload: &Workload) -> Option<&LeafQueue> {
+        let side = if workload.is_allocated() { &self.allocated } else { &self.unallocated };
+        side.get(&workload.spec.budget)
+    }
+
+    pub(crate) fn leaf_queue_mut(&mut self, allocated: bool, leaf: BudgetId) -> Option<&mut LeafQueue> {
+        if allocated { self.allocated.get_mut(&leaf) } else { self.unallocated.get_mut(&leaf) }
+    }
+
+    pub(crate) fn hash_into<H: std::hash::Hasher>(&self, state: &mut H) {
+        use std::hash::Hash;
+        self.shapes.hash(state);
+        for (leaf, queue) in self.allocated.iter().chain(&self.unallocated) {
+            leaf.hash(state);
+            queue.hash_into(state);
+        }
+    }
+}
+
+fn order_of(tree: &BudgetTree, leaf: BudgetId) -> LeafOrder {
+    tree.get(leaf).map(|b| b.spec.order).unwrap_or_default()
+}
+
+/// How long an unallocated workload that was evicted again and again is spared: a minute, doubled each time, at most a day.
+pub(crate) fn spared_until(workload: &Workload) -> Time {
+    match workload.preemptions {
+        0 => Time::MIN,
+        n => workload.last_preempted + Span::minutes(1 << n.min(10)).min(Span::days(1)),
+    }
+}

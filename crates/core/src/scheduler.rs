@@ -1,0 +1,152 @@
+//! The scheduler: all state, and the few ways to touch it.
+
+use crate::budget::BudgetTree;
+use crate::cycle;
+use crate::digest::Digest;
+use crate::entry::Entry;
+use crate::event::{Event, Rejection};
+use crate::explain::{Blocker, Explanation};
+use crate::id::{NodeId, PoolId, WorkloadId};
+use crate::order::{Standings, standings_down_to};
+use crate::plan::Plan;
+use crate::pool::Pool;
+use crate::quantity::{Standing, Time};
+use crate::table::Table;
+use crate::workload::{Phase, Workload};
+use std::hash::{Hash, Hasher};
+
+/// A pure state machine: facts in by [`apply`](Scheduler::apply), decisions out by [`decide`](Scheduler::decide).
+#[derive(Clone, Debug)]
+pub struct Scheduler {
+    pub(crate) now: Time,
+    pub(crate) tree: BudgetTree,
+    pub(crate) pools: Vec<Pool>,
+    pub(crate) workloads: Table<Workload>,
+    /// The lowest workload number that was never used.
+    pub(crate) next_workload: u32,
+    /// The pool of each node, by node number.
+    pub(crate) node_pools: Vec<Option<PoolId>>,
+}
+
+impl Scheduler {
+    /// An empty scheduler at a point in time. Pools, budgets and nodes come as events.
+    pub fn new(at: Time) -> Scheduler {
+        Scheduler { now: at, tree: BudgetTree::default(), pools: Vec::new(), workloads: Table::default(), next_workload: 0, node_pools: Vec::new() }
+    }
+
+    /// Takes one fact in; never plans. What follows from it at once goes onto `log`.
+    ///
+    /// # Errors
+    /// Bad, late or duplicate facts are refused with a typed reason; the state and the log are as before.
+    pub fn apply(&mut self, at: Time, event: &Event, log: &mut Vec<Entry>) -> Result<(), Rejection> {
+        self.advance(at);
+        crate::apply::apply(self, event, log)
+    }
+
+    /// Decides what to do now and does it: the same as [`plan`](Scheduler::plan) followed by [`commit`](Scheduler::commit), in one pass.
+    pub fn decide(&mut self, at: Time, log: &mut Vec<Entry>) -> Plan {
+        self.advance(at);
+        cycle::run(self, log)
+    }
+
+    /// What would be decided at `at`; changes nothing.
+    pub fn plan(&self, at: Time) -> Plan {
+        self.clone().decide(at, &mut Vec::new())
+    }
+
+    /// Does what an earlier plan of this very state decided, without deciding anew: how a journal is replayed.
+    pub fn commit(&mut self, plan: &Plan, log: &mut Vec<Entry>) {
+        if let Some(at) = plan.at {
+            self.advance(at);
+            cycle::replay(self, plan, log);
+        }
+    }
+
+    /// When to decide again even if no event comes.
+    pub fn next_wakeup(&self) -> Option<Time> {
+        let of_pool = |pool: &Pool| {
+            let timers = pool.protections.first().map(|p| p.0).into_iter().chain(pool.timers.first().map(|t| t.0));
+            let drains = pool.draining.iter().filter_map(|id| pool.cluster.at(*id).drain_until);
+            timers.chain(drains.filter(|until| *until > self.now)).chain([pool.retry_at]).min()
+        };
+        self.pools.iter().filter_map(of_pool).filter(|at| *at < Time::MAX).min()
+    }
+
+    /// The core's time: the largest it was told.
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// The budget tree.
+    pub fn tree(&self) -> &BudgetTree {
+        &self.tree
+    }
+
+    /// How many workloads have not ended.
+    pub fn live_workloads(&self) -> usize {
+        self.workloads.len()
+    }
+
+    /// A budget's standing in a pool now.
+    pub fn standing(&self, pool: PoolId, budget: crate::id::BudgetId) -> Option<Standing> {
+        let pool = self.pools.get(pool.index())?;
+        self.tree.get(budget)?;
+        Some(pool.clone_ledger_standing(self.now, budget))
+    }
+
+    /// Where a waiting workload stands and what stops it, the binding limit first; `None` if it is not waiting.
+    pub fn explain(&self, id: WorkloadId) -> Option<Explanation> {
+        let workload = self.workloads.get(id.0)?;
+        let mut pool = self.pools[workload.spec.pool.index()].clone();
+        let leaf = self.tree.get(workload.spec.budget)?;
+        let blockers = match &workload.phase {
+            Phase::Held => vec![Blocker::Held { why: "by its owner or a dependency".into() }],
+            Phase::Waiting => {
+                let queue = pool.queue.leaf(workload)?;
+                let shape = queue.shapes.get(&workload.shape)?;
+                let blocked = shape.blocked.as_ref().map(|b| b.blocker.clone());
+                vec![blocked.unwrap_or(Blocker::Behind { leaf: workload.spec.budget })]
+            }
+            Phase::Claiming(_) => vec![Blocker::HoldIncomplete],
+            Phase::Leased(_) => return None,
+        };
+        let ahead_in_leaf = match workload.phase {
+            Phase::Waiting => pool.queue.leaf(workload)?.ahead_of(id, workload, leaf.spec.order),
+            _ => 0,
+        };
+        let standings = standings_down_to(leaf, &mut pool, &mut Standings::default(), self.now).into_vec();
+        Some(Explanation { workload: id, at: self.now, standings, ahead_in_leaf, blockers })
+    }
+
+    /// A number that is equal for equal states: for replay and double-run checks.
+    pub fn digest(&self) -> u64 {
+        let mut digest = Digest::default();
+        (self.now, &self.tree, self.next_workload).hash(&mut digest);
+        for (id, workload) in self.workloads.iter() {
+            (id, workload).hash(&mut digest);
+        }
+        for pool in &self.pools {
+            pool.hash_at(self.now, &mut digest);
+        }
+        digest.finish()
+    }
+
+    /// Time goes on: never back. Protections that ended in between end.
+    fn advance(&mut self, at: Time) {
+        self.now = self.now.max(at);
+        for pool in &mut self.pools {
+            while let Some((until, id)) = pool.protections.first().copied()
+                && until <= self.now
+            {
+                pool.protections.pop_first();
+                let workload = self.workloads.get_mut(id.0).expect("a protected workload is live");
+                pool.protection_ended(id, workload, until);
+            }
+        }
+    }
+
+    /// The pool of a node that is known to exist.
+    pub(crate) fn pool_of(&self, node: NodeId) -> Option<PoolId> {
+        self.node_pools.get(node.index()).copied().flatten()
+    }
+}

@@ -1,0 +1,207 @@
+//! A workload and its lease: what state it is in, and when something is due.
+
+use crate::entry::{Class, Licence, Occupancy, Outcome, Placement};
+use crate::id::{LeaseId, NodeId, WorkloadId};
+use crate::ledger::Charge;
+use crate::quantity::{GpuMs, Gpus, Span, Time};
+use crate::queue::ShapeId;
+use crate::spec::{OnPreempt, WorkloadSpec};
+use std::sync::Arc;
+
+/// A workload that has not ended.
+#[derive(Clone, Debug, Hash)]
+pub(crate) struct Workload {
+    pub spec: Arc<WorkloadSpec>,
+    pub charge: Charge,
+    /// GPUs it is charged for: its own, or more where its CPUs or memory strand others.
+    pub charged: Gpus,
+    /// The min runtime of its next lease: clamped to the caps, and to what is left of its limit.
+    pub contract: Span,
+    pub class: Class,
+    pub shape: ShapeId,
+    /// Since when it may start; kept over requeues.
+    pub eligible: Time,
+    /// Running time over all ended attempts.
+    pub ran: Span,
+    /// Attempts so far.
+    pub attempts: u32,
+    /// How often it was preempted, and when last.
+    pub preemptions: u32,
+    pub last_preempted: Time,
+    pub phase: Phase,
+}
+
+/// Where a workload is in its life.
+#[derive(Clone, Debug, Hash)]
+pub(crate) enum Phase {
+    /// Not eligible.
+    Held,
+    /// In its leaf's queue.
+    Waiting,
+    /// Its plan is made: GPUs are held for it.
+    Claiming(Claim),
+    /// It holds GPUs.
+    Leased(Box<Lease>),
+}
+
+/// A plan to start on GPUs that are held.
+#[derive(Clone, Debug, Hash)]
+pub(crate) struct Claim {
+    pub placement: Placement,
+    /// The strongest licence it used.
+    pub licence: Licence,
+    pub planned: Time,
+    /// Free GPUs charged so far, each stretch with its beginning.
+    pub charges: Vec<(Time, Gpus)>,
+}
+
+/// One attempt holding GPUs.
+#[derive(Clone, Debug, Hash)]
+pub(crate) struct Lease {
+    pub attempt: u32,
+    pub occupancy: Occupancy,
+    pub placement: Placement,
+    pub started: Time,
+    /// When all members ran.
+    pub running: Option<Time>,
+    /// Nodes whose members have not been reported yet.
+    pub silent: Vec<NodeId>,
+    /// When its protection ends; `None` while starting and for unallocated work.
+    pub protected_until: Option<Time>,
+    /// Its protection has ended: others may be licensed to take it.
+    pub past_contract: bool,
+    pub last_checkpoint: Option<Time>,
+    pub stop: Option<Stop>,
+    /// Its claimant went away after it was signalled: it has first right to its GPUs.
+    pub first_right: bool,
+    /// The earliest timer that is set for it.
+    pub timer: Time,
+}
+
+/// A lease on its way out.
+#[derive(Clone, Debug, Hash)]
+pub(crate) struct Stop {
+    pub cause: StopCause,
+    /// When the stop signal goes out.
+    pub signal_at: Time,
+    pub signalled: bool,
+    pub grace: Span,
+    /// It outlived its grace and its nodes were drained for it.
+    pub stuck: bool,
+}
+
+impl Stop {
+    pub(crate) fn stop_by(&self) -> Time {
+        self.signal_at + self.grace
+    }
+}
+
+/// Why a lease is on its way out.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum StopCause {
+    Preempted { claimant: WorkloadId },
+    Drain,
+    Critical,
+    NodeLost,
+    StartTimeout,
+    TimeLimit,
+    Owner,
+    Administrator { reason: String },
+}
+
+impl StopCause {
+    /// What an attempt that ends for this cause comes to.
+    pub(crate) fn outcome(&self) -> Outcome {
+        match self {
+            StopCause::Preempted { .. } | StopCause::Drain | StopCause::Critical => Outcome::Preempted,
+            StopCause::NodeLost => Outcome::NodeLost,
+            StopCause::StartTimeout => Outcome::StartTimeout,
+            StopCause::TimeLimit => Outcome::TimedOut,
+            StopCause::Owner | StopCause::Administrator { .. } => Outcome::Cancelled,
+        }
+    }
+
+    /// Whether the infrastructure is to blame, so that lost time is refunded.
+    pub(crate) fn is_fault(&self) -> bool {
+        matches!(self, StopCause::Critical | StopCause::NodeLost | StopCause::StartTimeout)
+    }
+}
+
+impl Workload {
+    pub(crate) fn is_allocated(&self) -> bool {
+        self.spec.min_runtime > Span::ZERO
+    }
+
+    pub(crate) fn lease(&self) -> Option<&Lease> {
+        match &self.phase {
+            Phase::Leased(lease) => Some(lease),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn lease_mut(&mut self) -> Option<&mut Lease> {
+        match &mut self.phase {
+            Phase::Leased(lease) => Some(lease),
+            _ => None,
+        }
+    }
+
+    /// The contract of its next lease in GPU time.
+    pub(crate) fn contract_gpu_ms(&self) -> GpuMs {
+        self.charged.over(self.contract)
+    }
+
+    /// The running time it has left, if it has a limit.
+    pub(crate) fn limit_left(&self) -> Option<Span> {
+        self.spec.time_limit.map(|limit| limit - self.ran)
+    }
+
+    /// Since when a lease's progress is at stake: its last bank, as far as the core knows.
+    pub(crate) fn at_stake_since(&self, lease: &Lease, now: Time) -> Time {
+        if self.spec.on_preempt != OnPreempt::Resume {
+            return lease.started;
+        }
+        if let Some(at) = lease.last_checkpoint {
+            return at;
+        }
+        // Nothing was reported: assume a bank at each multiple of the known interval, or of the contract.
+        let every = self.spec.checkpoint_every.unwrap_or(self.spec.min_runtime);
+        match lease.running {
+            Some(running) if every > Span::ZERO => running + every * ((now - running).0 / every.0),
+            _ => lease.started,
+        }
+    }
+
+    /// GPU time expected to be lost if it were stopped at `at`.
+    pub(crate) fn expected_loss(&self, lease: &Lease, at: Time, restart_cost: Span) -> GpuMs {
+        self.spec.gang.gpus().over(at - self.at_stake_since(lease, at) + restart_cost)
+    }
+
+    /// When something about its lease is due next, the end of its protection apart.
+    pub(crate) fn next_due(&self, lease: &Lease, start_timeout: Span, kill_timeout: Span) -> Time {
+        if let Some(stop) = &lease.stop {
+            return match (stop.signalled, stop.stuck) {
+                (false, _) => stop.signal_at,
+                (true, false) => stop.stop_by() + kill_timeout,
+                (true, true) => Time::MAX,
+            };
+        }
+        let Some(running) = lease.running else { return lease.started + start_timeout };
+        self.limit_left().map_or(Time::MAX, |left| running + left)
+    }
+}
+
+impl Lease {
+    pub(crate) fn id(&self, workload: WorkloadId) -> LeaseId {
+        LeaseId { workload, attempt: self.attempt }
+    }
+
+    /// When its protection ends for certain, as far as it is known: a starting lease may still take its whole start timeout.
+    pub(crate) fn protected_until_latest(&self, contract: Span, start_timeout: Span) -> Time {
+        match (self.occupancy, self.protected_until) {
+            (Occupancy::Unallocated, _) => self.started,
+            (_, Some(until)) => until,
+            (_, None) => self.started + start_timeout + contract,
+        }
+    }
+}

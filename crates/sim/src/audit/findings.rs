@@ -1,0 +1,171 @@
+//! What the auditor found: which law, where, what was seen and what was expected; and how much was looked at.
+
+use std::fmt;
+
+/// At most this many violations are kept with their words; all are counted.
+const KEPT: usize = 200;
+
+/// The laws that a log is held against.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Law {
+    /// Time never runs back.
+    TimeOrder,
+    /// Every line follows from the lines before: known names, attempts that count up by one, no report about what is not so.
+    Sequence,
+    /// No GPU is leased or held twice.
+    GpuTwice,
+    /// A gang starts whole, each member on one node.
+    Gang,
+    /// A start uses nodes that may take it.
+    Node,
+    /// Express nodes run short contracts and unallocated work only.
+    Express,
+    /// Caps hold at every start.
+    Cap,
+    /// A contract is what was accepted: charged and protected for its length, or neither.
+    Contract,
+    /// Nothing takes a protected lease but a critical drain, a lost node or an administrator.
+    Protection,
+    /// Every eviction has a licence whose conditions hold.
+    Licence,
+    /// The standings behind a `share` or `tree` licence, recomputed.
+    Standing,
+    /// Every preemption with a claimant buys the start that it names.
+    NamedStart,
+    /// No victim starts again before its claimant started or went away.
+    ReEntry,
+    /// No chain of evictions inside an instant.
+    Chain,
+    /// No pair swaps twice within one contract.
+    Swap,
+    /// Victims are signalled in time and have their grace.
+    Signal,
+    /// No victim that the start does not need.
+    Minimal,
+    /// Preempted work that can go on waits again.
+    Requeue,
+    /// The ledger is the leases' GPU time and the holds', exactly.
+    Ledger,
+    /// A refund cancels a part of a charge, once, for a fault of the infrastructure.
+    Refund,
+    /// Used is never negative.
+    Used,
+    /// No idle GPU that waiting work of one node could use.
+    Idle,
+    /// Work of one node, in a leaf below its share, is served in bounded time.
+    Service,
+}
+
+/// One breach of a law.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// Which law.
+    pub law: Law,
+    /// The line at which it showed, counted from 1.
+    pub line: u64,
+    /// That line's time.
+    pub t_ms: i64,
+    /// What the log says.
+    pub seen: String,
+    /// What the law asks.
+    pub expected: String,
+}
+
+/// How much was looked at: a law with nothing to check is not a law kept.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    pub lines: u64,
+    pub instants: u64,
+    pub workloads: u64,
+    pub starts: u64,
+    pub starts_unallocated: u64,
+    pub preemptions: u64,
+    pub preemptions_for_claimants: u64,
+    pub standings_compared: u64,
+    pub standings_skipped: u64,
+    pub holds: u64,
+    pub holds_started: u64,
+    pub charges: u64,
+    pub refunds: u64,
+    pub charged_gpu_ms: i64,
+    pub refunded_gpu_ms: i64,
+    pub idle_checks: u64,
+    pub service_checks: u64,
+    pub used_checks: u64,
+}
+
+/// The auditor's answer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// The first violations, in the order of the log.
+    pub violations: Vec<Violation>,
+    /// How many there were in all.
+    pub found: u64,
+    /// How much was checked.
+    pub summary: Summary,
+}
+
+/// Collects violations while a log is read.
+#[derive(Default)]
+pub(super) struct Findings {
+    pub(super) report: Report,
+    line: u64,
+    at: i64,
+}
+
+impl Findings {
+    /// From now on violations show at this line.
+    pub(super) fn move_to(&mut self, line: u64, at: i64) {
+        self.line = line;
+        self.at = at;
+    }
+
+    pub(super) fn add(&mut self, law: Law, seen: impl Into<String>, expected: impl Into<String>) {
+        self.report.found += 1;
+        if self.report.violations.len() < KEPT {
+            let (line, t_ms) = (self.line, self.at);
+            self.report.violations.push(Violation { law, line, t_ms, seen: seen.into(), expected: expected.into() });
+        }
+    }
+
+    pub(super) fn count(&mut self) -> &mut Summary {
+        &mut self.report.summary
+    }
+}
+
+impl Report {
+    /// Whether every law was kept.
+    pub fn is_clean(&self) -> bool {
+        self.found == 0
+    }
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}, {} ms: {:?}: {}; expected: {}", self.line, self.t_ms, self.law, self.seen, self.expected)
+    }
+}
+
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{} lines, {} instants, {} workloads", self.lines, self.instants, self.workloads)?;
+        writeln!(f, "{} starts ({} unallocated)", self.starts, self.starts_unallocated)?;
+        writeln!(f, "{} preemptions ({} for a claimant)", self.preemptions, self.preemptions_for_claimants)?;
+        writeln!(f, "{} comparisons of standings recomputed, {} skipped", self.standings_compared, self.standings_skipped)?;
+        writeln!(f, "{} holds, {} ended in their start", self.holds, self.holds_started)?;
+        writeln!(f, "{} charges ({} GPU-ms), {} refunds ({} GPU-ms)", self.charges, self.charged_gpu_ms, self.refunds, self.refunded_gpu_ms)?;
+        write!(f, "{} checks for idle GPUs, {} for bounded service, {} for negative usage", self.idle_checks, self.service_checks, self.used_checks)
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for violation in &self.violations {
+            writeln!(f, "{violation}")?;
+        }
+        if self.found > self.violations.len() as u64 {
+            writeln!(f, "and {} more", self.found - self.violations.len() as u64)?;
+        }
+        write!(f, "{}", self.summary)
+    }
+}

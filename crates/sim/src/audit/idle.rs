@@ -1,0 +1,112 @@
+//! No idle GPU that waiting work could use: work of one node, uncapped, that nothing keeps from starting.
+
+use super::world::{Id, Workload};
+use super::{Auditor, Law};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Waiting work of one node by pool, GPUs and whether it has a contract.
+pub(super) type Queue = BTreeMap<(usize, u32, bool), BTreeSet<Id>>;
+
+/// Of each kind of request this many are tried on this many nodes an instant; work that is capped or does not fit may stand before work
+/// that is not, so this is a sample where many wait.
+const TRIED: usize = 64;
+
+impl Auditor {
+    pub(super) fn queue(&mut self, id: Id) {
+        let workload = &self.world.workloads[&id];
+        if workload.asked.members == 1 {
+            self.service.queue.entry(kind(workload)).or_default().insert(id);
+        }
+    }
+
+    pub(super) fn unqueue(&mut self, id: Id) {
+        let kind = kind(&self.world.workloads[&id]);
+        if let Some(waiting) = self.service.queue.get_mut(&kind) {
+            waiting.remove(&id);
+            if waiting.is_empty() {
+                self.service.queue.remove(&kind);
+            }
+        }
+    }
+
+    pub(super) fn check_idle(&mut self) {
+        for pool in 0..self.world.pools.rows.len() {
+            let Some((most, _)) = self.world.pools.rows[pool].by_free.last().copied() else { continue };
+            let waiting: Vec<Id> = self.service.queue.range((pool, 0, false)..=(pool, most as u32, true)).flat_map(|(_, ids)| ids.iter().copied().take(TRIED)).collect();
+            for id in waiting {
+                self.findings.count().idle_checks += 1;
+                if let Some(node) = self.idle_node_for(id, pool) {
+                    let (workload, row) = (&self.world.workloads[&id], &self.world.nodes.rows[node]);
+                    let seen = format!("{} for {} GPUs waits beside free GPUs of {}", workload.label, workload.gpus(), row.label);
+                    self.findings.add(Law::Idle, seen, "waiting work that fits takes idle GPUs");
+                    return;
+                }
+            }
+        }
+    }
+
+    fn idle_node_for(&self, id: Id, pool: usize) -> Option<usize> {
+        if !self.is_unclaimed(id) || self.is_capped(id) {
+            return None;
+        }
+        self.free_node_for(id, pool)
+    }
+
+    /// A ready node with free GPUs enough for work of one node.
+    pub(super) fn free_node_for(&self, id: Id, pool: usize) -> Option<usize> {
+        let needs = self.world.workloads[&id].gpus() as usize;
+        let nodes = self.world.pools.rows[pool].by_free.range((needs, 0)..).take(TRIED);
+        nodes.map(|(_, node)| *node).find(|node| self.fits(id, *node))
+    }
+
+    /// Whether a cap, a zero claim or a lowered limit on contracts keeps it from starting.
+    pub(super) fn is_capped(&self, id: Id) -> bool {
+        let workload = &self.world.workloads[&id];
+        let allocated = workload.is_allocated();
+        if allocated && (self.world.budgets.rows[workload.leaf].claim == 0 || workload.contract() <= 0) {
+            return true;
+        }
+        let gpus = i64::from(workload.asked.charged_gpus.max(workload.gpus()));
+        let held: i64 = if allocated { self.world.holds.keys().map(|id| i64::from(self.world.workloads.get(id).map_or(0, Workload::gpus))).sum() } else { 0 };
+        self.world.line(workload.leaf).any(|budget| {
+            let row = &self.world.budgets.rows[budget];
+            let cap = if allocated { row.gpus_max } else { row.unallocated_gpus_max };
+            let is_full = cap.is_some_and(|cap| row.in_use[usize::from(!allocated)] + held + gpus > i64::from(cap));
+            is_full || (allocated && row.min_runtime_max.is_some_and(|max| workload.asked.min_runtime_ms > max))
+        })
+    }
+
+    /// Features, CPUs and memory, with what was not asked for taken as the node's part, rounded up.
+    fn fits(&self, id: Id, node: usize) -> bool {
+        let (asked, row) = (&self.world.workloads[&id].asked, &self.world.nodes.rows[node]);
+        if row.features & asked.features != asked.features || (row.express && asked.min_runtime_ms > 0) {
+            return false;
+        }
+        if row.cpus == 0 && row.memory == 0 {
+            return true;
+        }
+        let gpus = row.gpus.len() as u64;
+        let part = |whole: u64, of: u32| (whole * u64::from(of)).div_ceil(gpus);
+        let mut cpus = u64::from(row.cpus);
+        let mut memory = row.memory;
+        let mut take = |asked: &crate::log::line::Submitted, here: u32| {
+            let members = u64::from(here / asked.gpus_per_member);
+            cpus = cpus.saturating_sub((members * u64::from(asked.cpus_per_member)).max(part(u64::from(row.cpus), here)));
+            memory = memory.saturating_sub((members * asked.memory_per_member_bytes).max(part(row.memory, here)));
+        };
+        let mut leases: BTreeMap<Id, u32> = BTreeMap::new();
+        for gpu in &row.gpus {
+            // A held GPU's CPUs are kept with it.
+            if let Some(user) = gpu.lease.or(gpu.hold) {
+                *leases.entry(user).or_default() += 1;
+            }
+        }
+        leases.iter().for_each(|(user, here)| take(&self.world.workloads[user].asked, *here));
+        let enough = |left: u64, asked: u64, whole: u64| whole == 0 || left >= asked.max(part(whole, self.world.workloads[&id].gpus()));
+        enough(cpus, asked.cpus_per_member.into(), row.cpus.into()) && enough(memory, asked.memory_per_member_bytes, row.memory)
+    }
+}
+
+fn kind(workload: &Workload) -> (usize, u32, bool) {
+    (workload.pool, workload.asked.gpus_per_member, workload.is_allocated())
+}

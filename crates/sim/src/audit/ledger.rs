@@ -1,0 +1,262 @@
+//! The ledger, held against the leases and holds of the log: every charge recomputed, to the millisecond.
+
+use super::world::{Hold, Id};
+use super::{Auditor, Law};
+use crate::log::line::{ChargeKind, Charged, Granted, Occupancy, Outcome, Refunded};
+use std::collections::{BTreeMap, BTreeSet};
+
+#[derive(Default)]
+pub(super) struct Ledger {
+    /// Allocated leases that run or ended in this instant, by workload and attempt.
+    pub(super) bills: BTreeMap<(Id, u32), Bill>,
+    /// Holds that live or ended in this instant, by claimant.
+    pub(super) hold_bills: BTreeMap<Id, HoldBill>,
+    /// Per leaf: what was charged, for as long as a standing can see it.
+    pub(super) history: Vec<Account>,
+    closed: BTreeSet<(Id, u32)>,
+    closed_holds: BTreeSet<Id>,
+}
+
+/// One allocated lease's charge.
+pub(super) struct Bill {
+    pub(super) leaf: usize,
+    label: String,
+    from: i64,
+    /// Charged up to here.
+    pub(super) upto: i64,
+    pub(super) gpus: i64,
+    ended: Option<(i64, Outcome)>,
+    by_force: bool,
+    refunds: Vec<(i64, i64)>,
+}
+
+/// One claimant's charge for held GPUs.
+#[derive(Default)]
+pub(super) struct HoldBill {
+    leaf: usize,
+    opened: i64,
+    expected: i64,
+    pub(super) charged: i64,
+    refunded: i64,
+}
+
+/// What a leaf was charged.
+#[derive(Default)]
+pub(super) struct Account {
+    pub(super) entries: Vec<Interval>,
+    pub(super) grants: Vec<Grant>,
+    logged: i64,
+    expected: i64,
+    pruned_at: usize,
+}
+
+/// GPUs × time; negative GPUs are a refund.
+#[derive(Clone, Copy)]
+pub(super) struct Interval {
+    pub(super) from: i64,
+    pub(super) to: i64,
+    pub(super) gpus: i64,
+}
+
+/// Usage imputed at a budget's birth, as weighted then.
+#[derive(Clone, Copy)]
+pub(super) struct Grant {
+    pub(super) at: i64,
+    pub(super) gpu_ms: i64,
+}
+
+impl Ledger {
+    pub(super) fn account(&mut self, leaf: usize) -> &mut Account {
+        if self.history.len() <= leaf {
+            self.history.resize_with(leaf + 1, Account::default);
+        }
+        &mut self.history[leaf]
+    }
+}
+
+impl Auditor {
+    pub(super) fn open_bill(&mut self, id: Id) {
+        let workload = &self.world.workloads[&id];
+        let (now, gpus) = (self.now(), i64::from(workload.asked.charged_gpus));
+        let bill = Bill { leaf: workload.leaf, label: workload.label.clone(), from: now, upto: now, gpus, ended: None, by_force: false, refunds: Vec::new() };
+        self.ledger.bills.insert((id, workload.attempts), bill);
+    }
+
+    pub(super) fn close_bill(&mut self, id: Id, attempt: u32, outcome: Outcome) {
+        let now = self.now();
+        if let Some(bill) = self.ledger.bills.get_mut(&(id, attempt)) {
+            bill.ended = Some((now, outcome));
+            self.ledger.closed.insert((id, attempt));
+        }
+    }
+
+    /// The lease was stopped by a critical drain or a lost node: its last part may be refunded.
+    pub(super) fn mark_forced(&mut self, id: Id, attempt: u32) {
+        if let Some(bill) = self.ledger.bills.get_mut(&(id, attempt)) {
+            bill.by_force = true;
+        }
+    }
+
+    pub(super) fn charged(&mut self, line: &Charged) {
+        self.findings.count().charges += 1;
+        self.findings.count().charged_gpu_ms += line.gpu_ms;
+        let (Some(id), now) = (self.known(&line.workload), self.now()) else { return };
+        let leaf = self.world.workloads[&id].leaf;
+        let at_leaf = self.world.budgets.rows[leaf].path == line.budget;
+        let length = line.to_ms - line.from_ms;
+        let is_time = length > 0 && line.to_ms <= now && line.gpu_ms % length == 0 && line.gpu_ms > 0;
+        let is_so = at_leaf
+            && is_time
+            && match line.kind {
+                ChargeKind::Run => self.ledger.bills.get_mut(&(id, line.attempt)).is_some_and(|bill| bill.charge(line.from_ms, line.to_ms, line.gpu_ms)),
+                ChargeKind::Hold => self.ledger.hold_bills.get_mut(&id).is_some_and(|bill| bill.charge(line.from_ms, line.gpu_ms)),
+            };
+        if !is_so {
+            let unallocated = self.world.lease(id).is_some_and(|lease| lease.occupancy == Occupancy::Unallocated);
+            let expected = if unallocated { "unallocated work is never charged" } else { "the next part of an allocated lease or a hold, GPUs × time, at its leaf" };
+            let seen = format!("{} attempt {} is charged {} GPU-ms in {} for {} to {} ms", line.workload, line.attempt, line.gpu_ms, line.budget, line.from_ms, line.to_ms);
+            self.findings.add(Law::Ledger, seen, expected);
+        }
+        self.enter(leaf, line.from_ms, line.to_ms, line.gpu_ms);
+    }
+
+    /// Books at the leaf; what no standing can see any more is dropped now and then.
+    fn enter(&mut self, leaf: usize, from: i64, to: i64, gpu_ms: i64) {
+        let horizon = self.now().saturating_sub(self.shares.lookback(&self.world));
+        let account = self.ledger.account(leaf);
+        account.logged += gpu_ms;
+        if to > from {
+            account.entries.push(Interval { from, to, gpus: gpu_ms / (to - from) });
+        }
+        if account.entries.len() > account.pruned_at {
+            account.entries.retain(|entry| entry.to > horizon);
+            account.pruned_at = 2 * account.entries.len() + 100;
+            self.shares.forget_before(horizon);
+        }
+    }
+
+    pub(super) fn refunded(&mut self, line: &Refunded) {
+        self.findings.count().refunds += 1;
+        self.findings.count().refunded_gpu_ms += line.gpu_ms;
+        let Some(id) = self.known(&line.workload) else { return };
+        let leaf = self.world.workloads[&id].leaf;
+        let refund_max = self.world.knobs(self.world.workloads[&id].pool).map_or(0, |knobs| knobs.refund_max_ms);
+        let at_leaf = self.world.budgets.rows[leaf].path == line.budget;
+        let is_so = at_leaf
+            && line.to_ms > line.from_ms
+            && match line.kind {
+                ChargeKind::Run => self.ledger.bills.get_mut(&(id, line.attempt)).is_some_and(|bill| bill.refund(line, refund_max)),
+                ChargeKind::Hold => self.ledger.hold_bills.get_mut(&id).is_some_and(|bill| bill.refund(line)),
+            };
+        if !is_so {
+            let seen = format!("{} attempt {} gets {} GPU-ms back for {} to {} ms", line.workload, line.attempt, line.gpu_ms, line.from_ms, line.to_ms);
+            self.findings.add(Law::Refund, seen, format!("a charged part of at most {refund_max} ms, once, for a fault of the infrastructure"));
+        }
+        self.enter(leaf, line.from_ms, line.to_ms, -line.gpu_ms);
+    }
+
+    pub(super) fn granted(&mut self, line: &Granted) {
+        let now = self.now();
+        match self.world.budgets.find(&line.budget) {
+            Some(budget) if line.gpu_ms >= 0 => self.ledger.account(budget).grants.push(Grant { at: now, gpu_ms: line.gpu_ms }),
+            _ => self.findings.add(Law::Ledger, format!("{} is granted {} GPU-ms", line.budget, line.gpu_ms), "a known budget, not less than nothing"),
+        }
+    }
+
+    pub(super) fn open_hold_bill(&mut self, id: Id, now: i64) {
+        let leaf = self.world.workloads[&id].leaf;
+        let bill = self.ledger.hold_bills.entry(id).or_default();
+        (bill.leaf, bill.opened) = (leaf, now);
+        self.ledger.closed_holds.remove(&id);
+    }
+
+    /// Held GPUs are charged from the end of their last occupant, and not before they were held.
+    pub(super) fn close_hold_bill(&mut self, id: Id, hold: &Hold) {
+        let accrued: i64 = self.held_since(hold).map(|since| self.now() - since).sum();
+        if let Some(bill) = self.ledger.hold_bills.get_mut(&id) {
+            bill.expected += accrued;
+            self.ledger.closed_holds.insert(id);
+        }
+    }
+
+    /// For each held GPU that is free: since when it is both.
+    pub(super) fn held_since<'a>(&'a self, hold: &'a Hold) -> impl Iterator<Item = i64> + 'a {
+        let gpus = hold.slots.iter().flat_map(|(node, gpus)| gpus.iter().map(|gpu| &self.world.nodes.rows[*node].gpus[usize::from(*gpu)]));
+        gpus.filter(|gpu| gpu.lease.is_none()).map(|gpu| gpu.free_since.max(hold.at))
+    }
+
+    /// At an instant's end, what ended in it is charged whole.
+    pub(super) fn settle_bills(&mut self) {
+        for key in std::mem::take(&mut self.ledger.closed) {
+            let Some(bill) = self.ledger.bills.remove(&key) else { continue };
+            let (ended, _) = bill.ended.expect("a closed bill has its end");
+            if bill.upto != ended {
+                let seen = format!("{} attempt {} is charged up to {} ms", bill.label, key.1, bill.upto);
+                self.findings.add(Law::Ledger, seen, format!("from its start at {} to its end at {ended} ms", bill.from));
+            }
+            let returned: i64 = bill.refunds.iter().map(|(from, to)| (to - from) * bill.gpus).sum();
+            self.ledger.account(bill.leaf).expected += bill.gpus * (ended - bill.from) - returned;
+        }
+        for id in std::mem::take(&mut self.ledger.closed_holds) {
+            let Some(bill) = self.ledger.hold_bills.remove(&id) else { continue };
+            if bill.charged != bill.expected {
+                let seen = format!("{} is charged {} GPU-ms for held GPUs", self.world.label(id), bill.charged);
+                self.findings.add(Law::Ledger, seen, format!("{} GPU-ms, each GPU from the end of its last occupant", bill.expected));
+            }
+            self.ledger.account(bill.leaf).expected += bill.expected - bill.refunded;
+        }
+    }
+
+    /// When the log is over: each leaf's account is the sum of its leases and holds.
+    pub(super) fn check_totals(&mut self) {
+        for bill in std::mem::take(&mut self.ledger.bills).into_values() {
+            let returned: i64 = bill.refunds.iter().map(|(from, to)| (to - from) * bill.gpus).sum();
+            self.ledger.account(bill.leaf).expected += bill.gpus * (bill.upto - bill.from) - returned;
+        }
+        for bill in std::mem::take(&mut self.ledger.hold_bills).into_values() {
+            self.ledger.account(bill.leaf).expected += bill.charged - bill.refunded;
+        }
+        for (leaf, account) in self.ledger.history.iter().enumerate() {
+            if account.logged != account.expected {
+                let path = &self.world.budgets.rows[leaf].path;
+                self.findings.add(Law::Ledger, format!("{path} has {} GPU-ms in all", account.logged), format!("{} GPU-ms", account.expected));
+            }
+        }
+    }
+}
+
+impl Bill {
+    /// Books the next part; whether it is that.
+    fn charge(&mut self, from: i64, to: i64, gpu_ms: i64) -> bool {
+        let is_next = from == self.upto && gpu_ms == self.gpus * (to - from) && self.ended.is_none_or(|(ended, _)| to <= ended);
+        if is_next {
+            self.upto = to;
+        }
+        is_next
+    }
+
+    fn refund(&mut self, line: &Refunded, refund_max: i64) -> bool {
+        let is_fault = self.by_force || self.ended.is_some_and(|(_, how)| matches!(how, Outcome::NodeLost | Outcome::StartTimeout));
+        let is_charged = line.from_ms >= self.from && line.to_ms <= self.upto && line.gpu_ms == self.gpus * (line.to_ms - line.from_ms);
+        let is_new = self.refunds.iter().all(|(from, to)| line.to_ms <= *from || line.from_ms >= *to);
+        let returned: i64 = self.refunds.iter().map(|(from, to)| to - from).sum();
+        let is_bounded = returned + line.to_ms - line.from_ms <= refund_max;
+        let is_so = is_fault && is_charged && is_new && is_bounded;
+        if is_so {
+            self.refunds.push((line.from_ms, line.to_ms));
+        }
+        is_so
+    }
+}
+
+impl HoldBill {
+    fn charge(&mut self, from: i64, gpu_ms: i64) -> bool {
+        self.charged += gpu_ms;
+        from >= self.opened
+    }
+
+    fn refund(&mut self, line: &Refunded) -> bool {
+        self.refunded += line.gpu_ms;
+        line.gpu_ms > 0 && line.from_ms >= self.opened && self.refunded <= self.charged
+    }
+}

@@ -1,0 +1,242 @@
+//! A workload's way: submitted, eligible, started, running, ended, waiting again.
+
+use super::world::{Id, Lease, Phase, Workload};
+use super::{Auditor, Law};
+use crate::log::line::{Checkpoint, Eligible, Ended, Held, Occupancy, Outcome, Requeued, Running, Started, Submitted};
+
+impl Auditor {
+    pub(super) fn submitted(&mut self, line: &Submitted) {
+        self.findings.count().workloads += 1;
+        if self.world.id(&line.workload).is_some() {
+            self.findings.add(Law::Sequence, format!("{} is submitted again", line.workload), "each workload once");
+            return;
+        }
+        let leaf = self.world.budgets.find(&line.budget).filter(|budget| self.world.budgets.rows[*budget].is_leaf);
+        let pool = line.pools.first().and_then(|pool| self.world.pools.find(pool));
+        let (Some(leaf), Some(pool)) = (leaf, pool) else {
+            let seen = format!("{} in budget {} and pools {:?}", line.workload, line.budget, line.pools);
+            self.findings.add(Law::Sequence, seen, "a leaf of the tree and a known pool");
+            return;
+        };
+        self.world.add_workload(Workload {
+            label: line.workload.clone(),
+            leaf,
+            pool,
+            asked: line.clone(),
+            attempts: 0,
+            ran: 0,
+            eligible_since: None,
+            waiting_since: self.now(),
+            phase: Phase::Out,
+            barred_by: None,
+        });
+    }
+
+    pub(super) fn eligible(&mut self, line: &Eligible) {
+        let Some(id) = self.known(&line.workload) else { return };
+        let now = self.now();
+        let workload = self.world.workloads.get_mut(&id).expect("known");
+        if !matches!(workload.phase, Phase::Out) {
+            self.findings.add(Law::Sequence, format!("{} becomes eligible", line.workload), "it was new or held");
+            return;
+        }
+        workload.phase = Phase::Waiting;
+        workload.eligible_since.get_or_insert(now);
+        workload.waiting_since = now;
+        self.queue(id);
+    }
+
+    pub(super) fn held(&mut self, line: &Held) {
+        let Some(id) = self.known(&line.workload) else { return };
+        self.unqueue(id);
+        let workload = self.world.workloads.get_mut(&id).expect("known");
+        if matches!(workload.phase, Phase::Out | Phase::Waiting) {
+            workload.phase = Phase::Out;
+        } else {
+            self.findings.add(Law::Sequence, format!("{} is held", line.workload), "only waiting work is held");
+        }
+    }
+
+    pub(super) fn started(&mut self, line: &Started) {
+        self.findings.count().starts += 1;
+        let Some(id) = self.known(&line.workload) else { return };
+        let workload = &self.world.workloads[&id];
+        if !workload.is_waiting() || line.attempt != workload.attempts + 1 {
+            let seen = format!("attempt {} of {} starts after attempt {}", line.attempt, line.workload, workload.attempts);
+            self.findings.add(Law::Sequence, seen, "waiting, eligible work starts its next attempt");
+            // An attempt that is out of order is still counted on; one that holds GPUs already cannot be kept twice.
+            if !workload.is_waiting() {
+                return;
+            }
+        }
+        let allocated = workload.is_allocated();
+        if allocated != (line.occupancy == Occupancy::Allocated) {
+            let seen = format!("{} with a contract of {} ms starts {:?}", line.workload, workload.asked.min_runtime_ms, line.occupancy);
+            self.findings.add(Law::Contract, seen, "allocated with a contract, unallocated without");
+        }
+        let slots = self.check_placement(id, &line.placement, &line.workload);
+        self.check_nodes(id, &slots);
+        self.check_caps(id, &slots);
+        self.check_entry(id, line.licence, &slots);
+        self.begin_lease(id, line, slots);
+    }
+
+    fn begin_lease(&mut self, id: Id, line: &Started, slots: super::world::Slots) {
+        let now = self.now();
+        self.unqueue(id);
+        self.world.assign(&slots, Some(id), now);
+        let workload = self.world.workloads.get_mut(&id).expect("known");
+        workload.attempts = line.attempt;
+        workload.barred_by = None;
+        let lease = Lease {
+            attempt: line.attempt,
+            occupancy: line.occupancy,
+            slots,
+            since: now,
+            running_since: None,
+            protected_until: None,
+            contract: workload.contract(),
+            plan: None,
+            stopping_since: None,
+            stop_grace: 0,
+        };
+        let (leaf, gpus) = (workload.leaf, lease.gpus());
+        workload.phase = Phase::Leased(lease);
+        self.world.budgets.rows[leaf].leased.insert(id);
+        self.world.count_use(leaf, line.occupancy, gpus);
+        self.instant.started.insert(id);
+        self.service.note_start(leaf);
+        match line.occupancy {
+            Occupancy::Allocated => self.open_bill(id),
+            Occupancy::Unallocated => self.findings.count().starts_unallocated += 1,
+        }
+    }
+
+    pub(super) fn running(&mut self, line: &Running) {
+        let Some(id) = self.leased(&line.workload, line.attempt, "runs") else { return };
+        let now = self.now();
+        let cap = self.contract_cap(id);
+        let lease = self.world.lease_mut(id).expect("leased");
+        if lease.running_since.replace(now).is_some() {
+            self.findings.add(Law::Sequence, format!("{} runs for the second time", line.workload), "once an attempt");
+            return;
+        }
+        lease.protected_until = line.protected_until_ms;
+        let full = now + lease.contract;
+        // A cap that was lowered since the submission may have shortened the contract, never the protection of what runs.
+        let may_be = match lease.occupancy {
+            Occupancy::Unallocated => [None, None],
+            Occupancy::Allocated => [Some(full), Some(full.min(now + cap))],
+        };
+        if !may_be.contains(&line.protected_until_ms) {
+            let seen = format!("{} is protected until {:?}", line.workload, line.protected_until_ms);
+            self.findings.add(Law::Contract, seen, format!("{:?}", may_be[0]));
+        }
+    }
+
+    /// The longest contract that its pool and its budgets allow now.
+    fn contract_cap(&self, id: Id) -> i64 {
+        let workload = &self.world.workloads[&id];
+        let end = workload.asked.on_preempt == crate::log::line::OnPreempt::End;
+        let of_pool = self.world.knobs(workload.pool).map_or(i64::MAX, |knobs| if end { knobs.end_max_ms } else { knobs.min_runtime_max_ms });
+        let of_budgets = self.world.line(workload.leaf).filter_map(|budget| self.world.budgets.rows[budget].min_runtime_max).min();
+        of_pool.min(of_budgets.unwrap_or(i64::MAX)).min(i64::MAX / 2)
+    }
+
+    pub(super) fn checkpoint(&mut self, line: &Checkpoint) {
+        let Some(id) = self.leased(&line.workload, line.attempt, "banks") else { return };
+        if self.world.lease(id).is_some_and(|lease| lease.running_since.is_none()) {
+            self.findings.add(Law::Sequence, format!("{} banks while it starts", line.workload), "running work banks");
+        }
+    }
+
+    pub(super) fn ended(&mut self, line: &Ended) {
+        match line.attempt {
+            Some(attempt) => {
+                let Some(id) = self.leased(&line.workload, attempt, "ends") else { return };
+                self.check_outcome(id, line);
+                self.end_lease(id, line.outcome);
+            }
+            None => {
+                let Some(id) = self.known(&line.workload) else { return };
+                if self.world.lease(id).is_some() {
+                    self.findings.add(Law::Sequence, format!("{} ends while it waits", line.workload), "it has a lease: name the attempt");
+                    return;
+                }
+                self.unqueue(id);
+                self.world.workloads.get_mut(&id).expect("known").phase = Phase::Gone;
+                self.instant.ended.insert(id);
+            }
+        }
+    }
+
+    fn end_lease(&mut self, id: Id, outcome: Outcome) {
+        let now = self.now();
+        let goes_on = matches!(outcome, Outcome::Preempted | Outcome::NodeLost | Outcome::StartTimeout);
+        let workload = self.world.workloads.get_mut(&id).expect("leased");
+        let phase = if goes_on { Phase::Between(outcome) } else { Phase::Gone };
+        let Phase::Leased(lease) = std::mem::replace(&mut workload.phase, phase) else { return };
+        workload.ran += lease.running_since.map_or(0, |since| now - since);
+        let leaf = workload.leaf;
+        self.world.planned.remove(&id);
+        self.world.assign(&lease.slots, None, now);
+        self.world.budgets.rows[leaf].leased.remove(&id);
+        self.world.count_use(leaf, lease.occupancy, -lease.gpus());
+        self.close_bill(id, lease.attempt, outcome);
+        self.leave_hold(id, lease.plan.and_then(|plan| plan.claimant));
+        self.instant.ended.insert(id);
+    }
+
+    fn check_outcome(&mut self, id: Id, line: &Ended) {
+        let (now, workload) = (self.now(), &self.world.workloads[&id]);
+        let lease = self.world.lease(id).expect("leased");
+        let ran = workload.ran + lease.running_since.map_or(0, |since| now - since);
+        let timeout = self.world.knobs(workload.pool).map_or(0, |knobs| knobs.start_timeout_ms);
+        let (law, holds, expected) = match line.outcome {
+            Outcome::Preempted if lease.plan.is_none() && lease.is_protected(now) => {
+                (Law::Protection, false, "nothing takes a protected lease without a plan that may")
+            }
+            Outcome::Preempted => (Law::Sequence, lease.plan.is_some(), "a plan to preempt it came before"),
+            Outcome::TimedOut => (Law::Contract, workload.asked.time_limit_ms.is_some_and(|limit| ran >= limit), "its time limit is reached"),
+            Outcome::StartTimeout => (Law::Contract, lease.running_since.is_none() && now - lease.since >= timeout, "it started for the whole start timeout"),
+            Outcome::Completed | Outcome::Failed | Outcome::Cancelled | Outcome::NodeLost => return,
+        };
+        if !holds {
+            self.findings.add(law, format!("attempt {} of {} ends as {:?} after running for {ran} ms", lease.attempt, workload.label, line.outcome), expected);
+        }
+    }
+
+    pub(super) fn requeued(&mut self, line: &Requeued) {
+        let (Some(id), now) = (self.known(&line.workload), self.now()) else { return };
+        let workload = self.world.workloads.get_mut(&id).expect("known");
+        let Phase::Between(outcome) = workload.phase else {
+            self.findings.add(Law::Requeue, format!("{} waits again", line.workload), "its attempt was preempted or failed by the infrastructure");
+            return;
+        };
+        workload.phase = Phase::Waiting;
+        workload.waiting_since = now;
+        if outcome == Outcome::Preempted && !workload.can_go_on() {
+            self.findings.add(Law::Requeue, format!("{} waits again after it was preempted", line.workload), "it cannot go on");
+        }
+        self.queue(id);
+    }
+
+    /// Preempted work that can go on waits again in the same instant.
+    pub(super) fn check_requeues(&mut self) {
+        for id in self.instant.ended.clone() {
+            let Some(workload) = self.world.workloads.get_mut(&id) else { continue };
+            if let Phase::Between(outcome) = workload.phase {
+                workload.phase = Phase::Gone;
+                if workload.can_go_on() {
+                    self.findings.add(Law::Requeue, format!("{} ended as {outcome:?} and is gone", workload.label), "it waits again");
+                }
+            }
+        }
+    }
+
+    pub(super) fn forget_if_gone(&mut self, id: Id) {
+        if matches!(self.world.workloads.get(&id), Some(Workload { phase: Phase::Gone, .. })) {
+            self.world.remove_workload(id);
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! Where a start may be: a whole gang on GPUs that nobody has, on nodes that may take it, within its budgets' caps.
+
+use super::world::{Id, Node, Slots, Workload, count};
+use super::{Auditor, Law};
+use crate::log::line::{Licence, Occupancy, Placement, Severity, State};
+
+impl Auditor {
+    /// The placement's GPUs as far as they exist; a shape that is not the gang's is a violation.
+    pub(super) fn check_placement(&mut self, id: Id, placement: &Placement, label: &str) -> Slots {
+        let mut slots = Slots::new();
+        for (name, gpus) in &placement.0 {
+            let node = self.world.nodes.find(name);
+            let exists = |gpu: &u8| node.is_some_and(|node| usize::from(*gpu) < self.world.nodes.rows[node].gpus.len());
+            let mut known: Vec<u8> = gpus.iter().copied().filter(exists).collect();
+            known.sort_unstable();
+            known.dedup();
+            if known.len() != gpus.len() {
+                self.findings.add(Law::Gang, format!("{label} is placed on {gpus:?} of {name}"), "GPUs that exist, each once");
+            }
+            if let (Some(node), false) = (node, known.is_empty()) {
+                slots.push((node, known));
+            }
+        }
+        self.check_gang(id, &slots);
+        slots
+    }
+
+    fn check_gang(&mut self, id: Id, slots: &Slots) {
+        let workload = &self.world.workloads[&id];
+        let (members, each) = (workload.asked.members as usize, workload.asked.gpus_per_member as usize);
+        let whole = slots.iter().all(|(_, gpus)| gpus.len() % each == 0) && count(slots) == i64::from(workload.gpus());
+        if !whole {
+            let seen: Vec<usize> = slots.iter().map(|(_, gpus)| gpus.len()).collect();
+            self.findings.add(Law::Gang, format!("{} has {seen:?} GPUs by node", workload.label), format!("{members} members of {each}, each on one node"));
+        }
+        let blocks = |node: usize| &self.world.nodes.rows[node].block;
+        if workload.asked.same_block && slots.iter().any(|(node, _)| blocks(*node) != blocks(slots[0].0)) {
+            self.findings.add(Law::Gang, format!("{} spans blocks", workload.label), "all members in one block");
+        }
+    }
+
+    /// Nodes in its pool, in service, with what it needs, and free for it.
+    pub(super) fn check_nodes(&mut self, id: Id, slots: &Slots) {
+        for (node, gpus) in slots {
+            self.check_node(id, *node, gpus.len() as i64);
+            for gpu in gpus {
+                let gpu = &self.world.nodes.rows[*node].gpus[usize::from(*gpu)];
+                let other = gpu.lease.or(gpu.hold.filter(|claimant| *claimant != id));
+                if let Some(other) = other {
+                    let seen = format!("{} starts on a GPU of {} that {} has", self.world.label(id), self.world.nodes.rows[*node].label, self.world.label(other));
+                    self.findings.add(Law::GpuTwice, seen, "a free GPU, or one held for it");
+                }
+            }
+        }
+    }
+
+    fn check_node(&mut self, id: Id, node: usize, gpus: i64) {
+        let (workload, node_row) = (&self.world.workloads[&id], &self.world.nodes.rows[node]);
+        let asked = &workload.asked;
+        if node_row.pool != workload.pool || node_row.features & asked.features != asked.features {
+            let seen = format!("{} starts on {}", workload.label, node_row.label);
+            self.findings.add(Law::Node, seen, "a node of its pool with the features that it needs");
+            return;
+        }
+        if !self.may_start_on(workload, node_row) {
+            let seen = format!("{} starts on {}, which is {:?} {:?} until {:?}", workload.label, node_row.label, node_row.state, node_row.severity, node_row.drain_until);
+            self.findings.add(Law::Node, seen, "a ready node, or one under maintenance that it certainly leaves in time");
+        }
+        if node_row.express && workload.is_allocated() && !self.fits_express(workload) {
+            let seen = format!("{} with {} GPUs and a contract of {} ms starts on express node {}", workload.label, workload.gpus(), workload.contract(), node_row.label);
+            self.findings.add(Law::Express, seen, "short contracts of few GPUs, or unallocated work");
+        }
+        let (cpus, memory) = self.room(node);
+        let members = gpus / i64::from(asked.gpus_per_member);
+        let needs = |each: u64, of_node: u64| members as u64 * each.max(if of_node == 0 { 0 } else { of_node * u64::from(asked.gpus_per_member) / node_row.gpus.len() as u64 });
+        let over_cpus = node_row.cpus > 0 && asked.cpus_per_member > 0 && needs(asked.cpus_per_member.into(), 0) as i64 > cpus;
+        let over_memory = node_row.memory > 0 && asked.memory_per_member_bytes > 0 && needs(asked.memory_per_member_bytes, 0) as i64 > memory;
+        if over_cpus || over_memory {
+            let seen = format!("{} starts on {} with {cpus} CPUs and {memory} bytes left", workload.label, node_row.label);
+            self.findings.add(Law::Node, seen, format!("{members} members of {} CPUs and {} bytes", asked.cpus_per_member, asked.memory_per_member_bytes));
+        }
+    }
+
+    /// Whether a node's state lets this work start there.
+    pub(super) fn may_start_on(&self, workload: &Workload, node: &Node) -> bool {
+        match (node.state, node.severity) {
+            (State::Ready, _) => true,
+            (State::Draining, Some(Severity::Maintenance)) if !workload.is_allocated() => true,
+            (State::Draining, Some(Severity::Maintenance)) => {
+                let starting = self.world.knobs(workload.pool).map_or(0, |knobs| knobs.start_timeout_ms);
+                node.drain_until.is_some_and(|until| self.now() + starting + workload.contract() <= until)
+            }
+            _ => false,
+        }
+    }
+
+    pub(super) fn fits_express(&self, workload: &Workload) -> bool {
+        self.world.knobs(workload.pool).is_some_and(|knobs| workload.contract() <= knobs.express_contract_max_ms && workload.gpus() <= knobs.express_gpus_max)
+    }
+
+    /// CPUs and memory that no lease on the node asked for; a lease that asked for none is taken to use none.
+    pub(super) fn room(&self, node: usize) -> (i64, i64) {
+        let row = &self.world.nodes.rows[node];
+        let mut leases: Vec<Id> = row.gpus.iter().filter_map(|gpu| gpu.lease).collect();
+        leases.sort_unstable();
+        leases.dedup();
+        let (mut cpus, mut memory) = (i64::from(row.cpus), row.memory as i64);
+        for id in leases {
+            let asked = &self.world.workloads[&id].asked;
+            let here = row.gpus.iter().filter(|gpu| gpu.lease == Some(id)).count() as i64 / i64::from(asked.gpus_per_member);
+            cpus -= here * i64::from(asked.cpus_per_member);
+            memory -= here * asked.memory_per_member_bytes as i64;
+        }
+        (cpus, memory)
+    }
+
+    pub(super) fn check_caps(&mut self, id: Id, slots: &Slots) {
+        let workload = &self.world.workloads[&id];
+        let allocated = workload.is_allocated();
+        let gpus = count(slots);
+        for budget in self.world.line(workload.leaf) {
+            let row = &self.world.budgets.rows[budget];
+            let (cap, occupancy) = if allocated { (row.gpus_max, Occupancy::Allocated) } else { (row.unallocated_gpus_max, Occupancy::Unallocated) };
+            let in_use = row.in_use[occupancy as usize] + gpus;
+            if let Some(cap) = cap.filter(|cap| in_use > i64::from(*cap)) {
+                self.findings.add(Law::Cap, format!("{in_use} {occupancy:?} GPUs in {} with {}", row.path, workload.label), format!("at most {cap}"));
+            }
+        }
+        if allocated && self.world.budgets.rows[workload.leaf].claim == 0 {
+            self.findings.add(Law::Cap, format!("{} starts in {}", workload.label, self.world.budgets.rows[workload.leaf].path), "a zero claim runs unallocated work only");
+        }
+    }
+
+    /// Victims, the preempted of this instant and claimants start only where and when they may.
+    pub(super) fn check_entry(&mut self, id: Id, licence: Licence, slots: &Slots) {
+        let label = self.world.label(id).to_string();
+        if self.instant.preempted.contains(&id) {
+            self.findings.add(Law::Chain, format!("{label} starts in the instant in which it is preempted"), "it claims nothing in this instant");
+        }
+        if let Some(claimant) = self.world.workloads[&id].barred_by {
+            let seen = format!("{label} starts before {}, for which it was preempted", self.world.label(claimant));
+            self.findings.add(Law::ReEntry, seen, "its claimant starts or goes away first");
+        }
+        let strongest = self.start_from_hold(id, slots, &label);
+        if licence > strongest {
+            self.findings.add(Law::Licence, format!("{label} starts by licence {licence:?}"), format!("at most {strongest:?}: what its plan took"));
+        }
+    }
+}

@@ -1,0 +1,276 @@
+//! Standings, recomputed by brute force from the ledger's lines: what a budget used and is entitled to over the lookback.
+//!
+//! Weighted GPU time is kept in units of GPU × ms² (twice the lookback times the weight), so that both kernels are integers:
+//! `fading` integrates to a difference of squares. The core may count in whole seconds, so a comparison allows each charge in sight
+//! one second on each side: what is reported is wrong by more than rounding.
+
+use super::ledger::Interval;
+use super::world::{Id, World};
+use super::{Auditor, Law};
+use crate::log::knobs::Kernel;
+use crate::log::line::{Licence, Occupancy};
+use std::collections::VecDeque;
+
+/// Comparing every standing of a month's log would take minutes: after this many charges were added up, one comparison in 16 is made.
+const FREE_WORK: u64 = 200_000_000;
+
+/// Claims and capacity over time.
+#[derive(Default)]
+pub(super) struct Shares {
+    /// Per budget: from when on it has which claim (in parts per 10⁹).
+    claims: Vec<Vec<(i64, i64)>>,
+    /// Per pool: from when on it has which capacity.
+    capacity: Vec<VecDeque<(i64, i64)>>,
+    forgotten_before: Option<i64>,
+    work: u64,
+    asked: u64,
+}
+
+/// A budget's side of a comparison, weighted; `slack` bounds what counting in seconds may change.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Weighed {
+    pub(super) used: i128,
+    pub(super) committed: i128,
+    pub(super) entitled: i128,
+    pub(super) slack: i128,
+}
+
+/// One moment's view of the past.
+#[derive(Clone, Copy)]
+pub(super) struct Lens {
+    pub(super) now: i64,
+    pub(super) lookback: i64,
+    pub(super) kernel: Kernel,
+}
+
+impl Lens {
+    /// The weight of one GPU from `from` to `to`.
+    fn weight(&self, from: i64, to: i64) -> i128 {
+        let oldest = self.now.saturating_sub(self.lookback);
+        let (from, to) = (from.clamp(oldest, self.now), to.clamp(oldest, self.now));
+        let (a, b) = (i128::from(from - oldest), i128::from(to - oldest));
+        match self.kernel {
+            _ if to <= from => 0,
+            Kernel::Fading => b * b - a * a,
+            Kernel::Sliding => 2 * i128::from(self.lookback) * (b - a),
+        }
+    }
+
+    /// GPU time that counts in full.
+    pub(super) fn full(&self, gpu_ms: i64) -> i128 {
+        2 * i128::from(self.lookback) * i128::from(gpu_ms)
+    }
+
+    /// The whole lookback of one GPU.
+    fn whole(&self) -> i128 {
+        self.weight(i64::MIN, self.now)
+    }
+}
+
+impl Shares {
+    pub(super) fn lookback(&self, world: &World) -> i64 {
+        world.pools.rows.iter().filter_map(|pool| Some(pool.knobs.as_ref()?.lookback_ms)).max().unwrap_or(0)
+    }
+
+    pub(super) fn forget_before(&mut self, horizon: i64) {
+        self.forgotten_before = self.forgotten_before.max(Some(horizon));
+        for steps in &mut self.capacity {
+            while steps.get(1).is_some_and(|(from, _)| *from <= horizon) {
+                steps.pop_front();
+            }
+        }
+    }
+
+    pub(super) fn note_claim(&mut self, budget: usize, claim: i64, now: i64) {
+        if self.claims.len() <= budget {
+            self.claims.resize_with(budget + 1, Vec::new);
+        }
+        let steps = &mut self.claims[budget];
+        match steps.last_mut() {
+            Some((_, last)) if *last == claim => {}
+            Some((from, last)) if *from == now => *last = claim,
+            _ => steps.push((now, claim)),
+        }
+    }
+
+    pub(super) fn note_capacity(&mut self, world: &World, now: i64) {
+        self.capacity.resize_with(world.pools.rows.len(), VecDeque::new);
+        for (pool, steps) in world.pools.rows.iter().zip(&mut self.capacity) {
+            if steps.back().is_none_or(|(_, last)| *last != pool.capacity) && (pool.capacity > 0 || !steps.is_empty()) {
+                steps.push_back((now, pool.capacity));
+            }
+        }
+    }
+
+    /// Σ claim × capacity × weight. Before its first claim above zero a budget counts with that, before its first capacity a pool with that.
+    fn entitled(&self, budget: usize, pool: usize, lens: Lens) -> i128 {
+        let (Some(claims), Some(capacity)) = (self.claims.get(budget), self.capacity.get(pool)) else { return 0 };
+        let claims: Vec<(i64, i64)> = claims.iter().copied().skip_while(|(_, claim)| *claim == 0).collect();
+        let ends = |steps: usize, at: usize, next: Option<i64>| if at + 1 == steps { i64::MAX } else { next.unwrap_or(i64::MAX) };
+        let mut sum = 0;
+        for (i, (claim_from, claim)) in claims.iter().enumerate() {
+            let claim_from = if i == 0 { i64::MIN } else { *claim_from };
+            let claim_to = ends(claims.len(), i, claims.get(i + 1).map(|step| step.0));
+            for (k, (from, gpus)) in capacity.iter().enumerate() {
+                let from = if k == 0 { i64::MIN } else { *from };
+                let to = ends(capacity.len(), k, capacity.get(k + 1).map(|step| step.0));
+                sum += i128::from(*claim) * i128::from(*gpus) * lens.weight(from.max(claim_from), to.min(claim_to));
+            }
+        }
+        sum / 1_000_000_000
+    }
+}
+
+impl Weighed {
+    /// Standing with commitments, in ppm, as low as rounding may have it.
+    pub(super) fn standing_low(&self) -> i128 {
+        ppm(self.used + self.committed - self.slack, self.entitled)
+    }
+
+    /// Standing with commitments, as high as rounding may have it.
+    pub(super) fn standing_high(&self) -> i128 {
+        ppm(self.used + self.committed + self.slack, self.entitled)
+    }
+
+    /// Standing without commitments, as high as rounding may have it.
+    pub(super) fn bare_high(&self) -> i128 {
+        ppm(self.used + self.slack, self.entitled)
+    }
+}
+
+fn ppm(part: i128, whole: i128) -> i128 {
+    if whole == 0 { i128::MAX / 4 } else { part.max(0) * 1_000_000 / whole }
+}
+
+impl Auditor {
+    pub(super) fn lens(&self, pool: usize) -> Option<Lens> {
+        let knobs = self.world.knobs(pool)?;
+        Some(Lens { now: self.now(), lookback: knobs.lookback_ms, kernel: knobs.kernel })
+    }
+
+    /// Weighs a budget with all leaves below it. The hold of `apart` is left out: a claimant is judged before its own contract counts.
+    pub(super) fn weigh(&mut self, budget: usize, pool: usize, lens: Lens, apart: Option<Id>) -> Weighed {
+        let mut sum = Weighed { entitled: self.shares.entitled(budget, pool, lens), ..Weighed::default() };
+        let leaves: Vec<usize> = (0..self.world.budgets.rows.len()).filter(|leaf| self.world.budgets.rows[*leaf].is_leaf && self.world.line(*leaf).any(|above| above == budget)).collect();
+        for leaf in leaves {
+            let one = self.weigh_leaf(leaf, pool, lens, apart);
+            sum.used += one.used;
+            sum.committed += one.committed;
+            sum.slack += one.slack;
+        }
+        sum.slack += (sum.used + sum.committed).abs() / 1000 + sum.entitled / 1_000_000;
+        sum
+    }
+
+    fn weigh_leaf(&mut self, leaf: usize, pool: usize, lens: Lens, apart: Option<Id>) -> Weighed {
+        let mut sum = Weighed::default();
+        let mut add = |interval: Interval| {
+            sum.used += i128::from(interval.gpus) * lens.weight(interval.from, interval.to);
+            // One second at each end of the interval.
+            if interval.to > lens.now - lens.lookback {
+                sum.slack += 2 * lens.full(interval.gpus.abs() * 1000);
+            }
+        };
+        let account = self.ledger.account(leaf);
+        account.entries.iter().for_each(|entry| add(*entry));
+        let work = account.entries.len() as u64;
+        for bill in self.ledger.bills.values().filter(|bill| bill.leaf == leaf) {
+            add(Interval { from: bill.upto, to: lens.now, gpus: bill.gpus });
+        }
+        let mine = |id: &Id| self.world.workloads.get(id).is_some_and(|workload| workload.leaf == leaf);
+        for (id, hold) in self.world.holds.iter().filter(|(id, _)| mine(id)) {
+            // What of a hold was charged already is in the entries.
+            if self.ledger.hold_bills.get(id).is_some_and(|bill| bill.charged == 0) {
+                self.held_since(hold).for_each(|since| add(Interval { from: since, to: lens.now, gpus: 1 }));
+            }
+        }
+        for grant in &self.ledger.history[leaf].grants {
+            // A grant is an even past before the birth: as much of its weight is left as an even past keeps.
+            let past = Lens { now: grant.at, ..lens };
+            sum.used += lens.full(grant.gpu_ms) * (lens.weight(i64::MIN, grant.at) / 1_000_000) / (past.whole() / 1_000_000).max(1);
+        }
+        if self.world.knobs(pool).is_some_and(|knobs| knobs.commitments) {
+            sum.committed = lens.full(self.committed(leaf, lens.now, apart));
+        }
+        self.shares.work += work;
+        sum
+    }
+
+    /// GPU time that the leaf's contracts will still take: whole while starting, and of claimants from the plan on.
+    fn committed(&self, leaf: usize, now: i64, apart: Option<Id>) -> i64 {
+        let leased = self.world.budgets.rows[leaf].leased.iter().filter_map(|id| {
+            let lease = self.world.lease(*id).filter(|lease| lease.occupancy == Occupancy::Allocated && lease.stopping_since.is_none())?;
+            let left = lease.protected_until.map_or(lease.contract, |until| (until - now).max(0));
+            Some(left * i64::from(self.world.workloads[id].asked.charged_gpus))
+        });
+        let mine = |id: &&Id| Some(**id) != apart && self.world.workloads.get(*id).is_some_and(|workload| workload.leaf == leaf);
+        let held = self.world.holds.keys().filter(mine).map(|id| {
+            let workload = &self.world.workloads[id];
+            workload.contract() * i64::from(workload.asked.charged_gpus)
+        });
+        leased.sum::<i64>() + held.sum::<i64>()
+    }
+
+    /// The relation behind a licence: S(claimant) + quantum < U(victim), leaf against leaf for `share`, side against side for `tree`.
+    pub(super) fn check_standing(&mut self, claimant: Id, victim: Id, licence: Licence) {
+        let (by, of) = (&self.world.workloads[&claimant], &self.world.workloads[&victim]);
+        let (pool, by_leaf, of_leaf) = (by.pool, by.leaf, of.leaf);
+        let gang = i64::from(by.asked.charged_gpus);
+        let (Some(lens), Some(knobs)) = (self.lens(pool), self.world.knobs(pool)) else { return };
+        let (quantum, below) = (gang * knobs.quantum_ms, i128::from(knobs.below_share_ppm));
+        let sides = if licence == Licence::Share { (by_leaf, of_leaf) } else { self.sides(by_leaf, of_leaf) };
+        if !self.is_checked(lens) {
+            self.findings.count().standings_skipped += 1;
+            return;
+        }
+        self.findings.count().standings_compared += 1;
+        let mut one = self.weigh(sides.0, pool, lens, Some(claimant));
+        let other = self.weigh(sides.1, pool, lens, Some(claimant));
+        one.committed += lens.full(quantum);
+        if one.standing_low() >= other.bare_high() {
+            let path = |side: usize| self.world.budgets.rows[side].path.clone();
+            let seen = format!("{} + quantum stands at {} ppm or more, {} at {} ppm or less", path(sides.0), one.standing_low(), path(sides.1), other.bare_high());
+            self.findings.add(Law::Standing, seen, "the claimant's side stands lower");
+        }
+        let leaf = if licence == Licence::Share { by_leaf } else { of_leaf };
+        let weighed = self.weigh(leaf, pool, lens, Some(claimant));
+        let is_so = if licence == Licence::Share { weighed.standing_low() < below } else { weighed.standing_high() >= below };
+        if !is_so {
+            let seen = format!("{} stands at {} to {} ppm", self.world.budgets.rows[leaf].path, weighed.standing_low(), weighed.standing_high());
+            let expected = if licence == Licence::Share { "share: the claimant's leaf is below its share" } else { "tree: the victim's leaf is not below its share" };
+            self.findings.add(Law::Standing, seen, format!("{expected}, {below} ppm"));
+        }
+    }
+
+    /// Whether the past is all there, and this comparison is one of those that are made.
+    fn is_checked(&mut self, lens: Lens) -> bool {
+        self.shares.asked += 1;
+        let is_there = self.shares.forgotten_before <= Some(lens.now - lens.lookback);
+        is_there && (self.shares.work < FREE_WORK || self.shares.asked.is_multiple_of(16))
+    }
+
+    /// The two budgets where the leaves' paths part.
+    fn sides(&self, one: usize, other: usize) -> (usize, usize) {
+        let up = |leaf: usize| {
+            let mut path: Vec<usize> = self.world.line(leaf).collect();
+            path.reverse();
+            path
+        };
+        let (one, other) = (up(one), up(other));
+        let parting = one.iter().zip(&other).find(|(a, b)| a != b);
+        parting.map_or((one[0], other[0]), |(a, b)| (*a, *b))
+    }
+
+    /// Used is never negative, whichever kernel looks at it.
+    pub(super) fn check_used(&mut self, leaf: usize, pool: usize) {
+        let Some(lens) = self.lens(pool) else { return };
+        for kernel in [Kernel::Fading, Kernel::Sliding] {
+            self.findings.count().used_checks += 1;
+            let used = self.weigh_leaf(leaf, pool, Lens { kernel, ..lens }, None).used;
+            if used < 0 {
+                let seen = format!("{} used {used} weighted by {kernel:?}", self.world.budgets.rows[leaf].path);
+                self.findings.add(Law::Used, seen, "never less than nothing");
+            }
+        }
+    }
+}

@@ -1,0 +1,6 @@
+//! Every law on tiny logs: one good story, and for each law one that breaks it and nothing else.
+
+mod ledger;
+mod placement;
+mod preemption;
+mod script;
