@@ -51,7 +51,7 @@ pub(crate) struct StreamFile {
     pub(crate) min_runtimes: Vec<Length>,
     /// The part that can resume. Default 1.
     pub(crate) resume: Option<Fraction>,
-    /// The part that restarts; the rest ends. Default 0.
+    /// The part that restarts; the rest ends: its work is cut to the knob `end_max`. Default 0.
     #[serde(default)]
     pub(crate) restart: Fraction,
     /// The time limit as a multiple of the work. Default: none, but for `end` work, which declares 1.05 to 2.05 times its work.
@@ -74,20 +74,30 @@ pub(crate) enum Pace {
     Open { every: Span },
 }
 
+/// Who submits to a stream, for which budget.
+#[derive(Clone, Debug)]
+pub(crate) struct Owner {
+    pub(crate) budget: BudgetId,
+    pub(crate) user: UserId,
+    /// When its team is on and off, and the part of its submissions that it makes nevertheless while off.
+    pub(crate) phases: Option<(Arc<Phases>, f64)>,
+}
+
 /// One place that submits.
 #[derive(Clone, Debug)]
 pub(crate) struct Stream {
     pub(crate) random: Random,
-    pub(crate) budget: BudgetId,
-    pub(crate) user: UserId,
+    /// Who takes turns, with the running sums of how often each does; mostly one.
+    pub(crate) owners: Vec<Owner>,
+    pub(crate) turns: Vec<f64>,
     pub(crate) recipe: Arc<Recipe>,
     pub(crate) pace: Pace,
-    /// When its team is on and off, and the part of its submissions that it makes nevertheless while off.
-    pub(crate) phases: Option<(Arc<Phases>, f64)>,
     /// It begins between `from` and `from` + `spread`.
     pub(crate) from: Time,
     pub(crate) spread: Span,
     pub(crate) until: Time,
+    /// Whose turn it is.
+    pub(crate) turn: usize,
     /// When it submitted last.
     pub(crate) submitted: Time,
 }
@@ -106,7 +116,8 @@ impl Stream {
     /// The workload it submits now.
     pub(crate) fn draw(&mut self, number: u32, at: Time) -> Job {
         self.submitted = at;
-        self.recipe.draw(&mut self.random, self.budget, self.user, number)
+        let owner = &self.owners[self.turn];
+        self.recipe.draw(&mut self.random, owner.budget, owner.user, number)
     }
 
     /// The next submission of an open loop, after one at `at`.
@@ -133,9 +144,10 @@ impl Stream {
         self.allowed(at + Span(gap.max(1000)))
     }
 
-    /// `at`, or when the team is on again and people are back at their keyboards; `None` after the stream's end.
+    /// `at`, or when the team whose turn it is is on again and people are back at their keyboards; `None` after the stream's end.
     fn allowed(&mut self, at: Time) -> Option<Time> {
-        let Some((phases, while_off)) = &self.phases else { return (at < self.until).then_some(at) };
+        self.turn = self.random.weighted(&self.turns);
+        let Some((phases, while_off)) = &self.owners[self.turn].phases else { return (at < self.until).then_some(at) };
         let waits = self.random.unit() >= *while_off;
         let back = self.random.exponential(Span::minutes(30).0 as f64) as i64;
         let at = match phases.off_until(at) {
