@@ -82,6 +82,8 @@ impl Trace {
         let mut reader = ReaderBuilder::new().flexible(true).buffer_capacity(1 << 18).from_reader(input);
         let header = reader.byte_headers().map_err(|e| e.to_string())?.clone();
         let columns = Columns::detect(&header)?;
+        // With lines that end in CR LF the reader's count is one behind: it stops between the two.
+        let behind = u64::from(reader.position().line() == 1);
         let mut trace = Trace::default();
         let (mut teams, mut users) = (Labels::default(), Labels::default());
         let mut record = ByteRecord::new();
@@ -90,7 +92,7 @@ impl Trace {
                 Ok(false) => break,
                 Ok(true) => match columns.row(&record, &mut teams, &mut users) {
                     Ok(row) => trace.rows.push(row),
-                    Err(reason) => trace.bad(record.position().map_or(0, csv::Position::line), reason),
+                    Err(reason) => trace.bad(record.position().map_or(0, csv::Position::line) + behind, reason),
                 },
                 Err(error) => return Err(error.to_string()),
             }
