@@ -85,7 +85,6 @@ pub struct Summary {
     pub standings_skipped: u64,
     pub holds: u64,
     pub holds_started: u64,
-    pub holds_expired: u64,
     pub charges: u64,
     pub refunds: u64,
     pub charged_gpu_ms: i64,
@@ -153,7 +152,7 @@ impl fmt::Display for Summary {
         writeln!(f, "{} starts ({} unallocated)", self.starts, self.starts_unallocated)?;
         writeln!(f, "{} preemptions ({} for a claimant)", self.preemptions, self.preemptions_for_claimants)?;
         writeln!(f, "{} comparisons of standings recomputed, {} skipped", self.standings_compared, self.standings_skipped)?;
-        writeln!(f, "{} holds, {} ended in their start, {} expired", self.holds, self.holds_started, self.holds_expired)?;
+        writeln!(f, "{} holds, {} ended in their start", self.holds, self.holds_started)?;
         writeln!(f, "{} charges ({} GPU-ms), {} refunds ({} GPU-ms)", self.charges, self.charged_gpu_ms, self.refunds, self.refunded_gpu_ms)?;
         write!(f, "{} checks for idle GPUs, {} for bounded service, {} for negative usage", self.idle_checks, self.service_checks, self.used_checks)
     }

@@ -9,8 +9,8 @@ impl Auditor {
         self.findings.count().holds += 1;
         let Some(id) = self.known(&line.claimant) else { return };
         let workload = &self.world.workloads[&id];
-        if !workload.is_waiting() || !workload.is_allocated() || self.world.holds.contains_key(&id) {
-            self.findings.add(Law::Sequence, format!("GPUs are held for {}", line.claimant), "waiting allocated work that has no hold");
+        if !workload.is_waiting() || self.world.holds.contains_key(&id) {
+            self.findings.add(Law::Sequence, format!("GPUs are held for {}", line.claimant), "waiting work that has no hold");
             return;
         }
         let slots = self.check_placement(id, &line.placement, &line.claimant);
@@ -28,7 +28,7 @@ impl Auditor {
         let now = self.now();
         self.world.keep(&slots, Some(id));
         self.open_hold_bill(id, now);
-        self.world.holds.insert(id, Hold { slots, at: now, victims: Default::default(), barred: Vec::new(), licence: Licence::Free, last_freed: now });
+        self.world.holds.insert(id, Hold { slots, at: now, victims: Default::default(), barred: Vec::new(), licence: Licence::Free });
         self.instant.opened.insert(id);
         for (victim, licence) in self.instant.planned.get(&id).cloned().unwrap_or_default() {
             self.join_hold(id, victim, licence);
@@ -55,17 +55,12 @@ impl Auditor {
             self.findings.add(Law::Sequence, format!("the hold for {} ends", line.claimant), "it had one");
             return;
         };
-        let knobs = self.world.knobs(self.world.workloads[&id].pool);
         let is_so = match line.cause {
-            UnholdCause::Expired => hold.victims.is_empty() && knobs.is_some_and(|knobs| self.now() >= hold.last_freed + knobs.hold_timeout_ms),
-            UnholdCause::VictimStuck => hold.victims.iter().any(|victim| self.is_stuck(*victim)),
+            UnholdCause::VictimStuck => self.has_stuck_node(hold),
             // The line that makes these true may follow in the same instant.
             UnholdCause::Started | UnholdCause::ClaimantGone | UnholdCause::NodeGone => true,
             UnholdCause::Other => false,
         };
-        if line.cause == UnholdCause::Expired {
-            self.findings.count().holds_expired += 1;
-        }
         self.close_hold(id);
         if !is_so {
             self.untrue_end(id, &format!("{:?}, {}", line.cause, line.why));
@@ -78,9 +73,14 @@ impl Auditor {
         self.findings.add(Law::NamedStart, seen, "the claimant starts, or the reason given is so");
     }
 
-    fn is_stuck(&self, victim: Id) -> bool {
-        let lease = self.world.lease(victim);
-        lease.is_some_and(|lease| lease.stopping_since.is_some_and(|since| self.now() >= since + lease.stop_grace))
+    /// Whether a lease on one of the hold's nodes outlived its grace.
+    fn has_stuck_node(&self, hold: &Hold) -> bool {
+        let occupants = hold.slots.iter().flat_map(|(node, _)| self.world.nodes.rows[*node].gpus.iter().filter_map(|gpu| gpu.lease));
+        let is_stuck = |id: Id| {
+            let lease = self.world.lease(id);
+            lease.is_some_and(|lease| lease.stopping_since.is_some_and(|since| self.now() >= since + lease.stop_grace))
+        };
+        occupants.into_iter().any(is_stuck)
     }
 
     /// Ends a hold: its charge is settled, its victims are barred no longer.
@@ -108,14 +108,10 @@ impl Auditor {
         hold.licence
     }
 
-    /// An attempt ended: holds that waited for its GPUs.
-    pub(super) fn freed_for_holds(&mut self, id: Id, slots: &Slots) {
-        let now = self.now();
-        for hold in self.world.holds.values_mut() {
-            let waited = hold.slots.iter().any(|(node, _)| slots.iter().any(|(freed, _)| freed == node));
-            if hold.victims.remove(&id) || waited {
-                hold.last_freed = now;
-            }
+    /// A victim ended: its claimant's hold waits for one less.
+    pub(super) fn leave_hold(&mut self, id: Id, claimant: Option<Id>) {
+        if let Some(hold) = claimant.and_then(|claimant| self.world.holds.get_mut(&claimant)) {
+            hold.victims.remove(&id);
         }
     }
 

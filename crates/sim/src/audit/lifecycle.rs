@@ -76,7 +76,7 @@ impl Auditor {
         }
         let slots = self.check_placement(id, &line.placement, &line.workload);
         self.check_nodes(id, &slots);
-        self.check_caps(id, &slots);
+        self.check_caps(id);
         self.check_entry(id, line.licence, &slots);
         self.begin_lease(id, line, slots);
     }
@@ -100,7 +100,7 @@ impl Auditor {
             stopping_since: None,
             stop_grace: 0,
         };
-        let (leaf, gpus) = (workload.leaf, lease.gpus());
+        let (leaf, gpus) = (workload.leaf, workload.counted(line.occupancy));
         workload.phase = Phase::Leased(lease);
         self.world.budgets.rows[leaf].leased.insert(id);
         self.world.count_use(leaf, line.occupancy, gpus);
@@ -126,6 +126,8 @@ impl Auditor {
         // A cap that was lowered since the submission may have shortened the contract, never the protection of what runs.
         let may_be = match lease.occupancy {
             Occupancy::Unallocated => [None, None],
+            // Who was told to stop while it started gets no protection any more.
+            Occupancy::Allocated if lease.plan.is_some() || lease.stopping_since.is_some() => [None, Some(full)],
             Occupancy::Allocated => [Some(full), Some(full.min(now + cap))],
         };
         if !may_be.contains(&line.protected_until_ms) {
@@ -176,14 +178,18 @@ impl Auditor {
         let workload = self.world.workloads.get_mut(&id).expect("leased");
         let phase = if goes_on { Phase::Between(outcome) } else { Phase::Gone };
         let Phase::Leased(lease) = std::mem::replace(&mut workload.phase, phase) else { return };
+        let gpus = workload.counted(lease.occupancy);
         workload.ran += lease.running_since.map_or(0, |since| now - since);
         let leaf = workload.leaf;
         self.world.planned.remove(&id);
+        if lease.slots.iter().any(|(node, _)| self.world.nodes.rows[*node].is_failing()) {
+            self.mark_forced(id, lease.attempt);
+        }
         self.world.assign(&lease.slots, None, now);
         self.world.budgets.rows[leaf].leased.remove(&id);
-        self.world.count_use(leaf, lease.occupancy, -lease.gpus());
+        self.world.count_use(leaf, lease.occupancy, -gpus);
         self.close_bill(id, lease.attempt, outcome);
-        self.freed_for_holds(id, &lease.slots);
+        self.leave_hold(id, lease.plan.and_then(|plan| plan.claimant));
         self.instant.ended.insert(id);
     }
 

@@ -114,10 +114,10 @@ impl Auditor {
         (cpus, memory)
     }
 
-    pub(super) fn check_caps(&mut self, id: Id, slots: &Slots) {
+    pub(super) fn check_caps(&mut self, id: Id) {
         let workload = &self.world.workloads[&id];
         let allocated = workload.is_allocated();
-        let gpus = count(slots);
+        let gpus = workload.counted(if allocated { Occupancy::Allocated } else { Occupancy::Unallocated });
         for budget in self.world.line(workload.leaf) {
             let row = &self.world.budgets.rows[budget];
             let (cap, occupancy) = if allocated { (row.gpus_max, Occupancy::Allocated) } else { (row.unallocated_gpus_max, Occupancy::Unallocated) };

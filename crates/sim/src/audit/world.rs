@@ -134,8 +134,6 @@ pub(super) struct Hold {
     pub(super) barred: Vec<Id>,
     /// The strongest licence of its plan.
     pub(super) licence: Licence,
-    /// When the last of the GPUs became free, as far as they are.
-    pub(super) last_freed: i64,
 }
 
 impl<T> Default for Table<T> {
@@ -302,6 +300,13 @@ impl Node {
     }
 }
 
+impl Node {
+    /// What runs here is stopped for a fault of the infrastructure.
+    pub(super) fn is_failing(&self) -> bool {
+        self.state == State::Lost || self.severity == Some(Severity::Critical)
+    }
+}
+
 impl Budget {
     fn new(path: &str, parent: Option<usize>) -> Budget {
         Budget {
@@ -333,6 +338,11 @@ impl Workload {
         self.asked.members * self.asked.gpus_per_member
     }
 
+    /// GPUs that count against caps: an allocated lease's as charged.
+    pub(super) fn counted(&self, occupancy: Occupancy) -> i64 {
+        i64::from(if occupancy == Occupancy::Allocated { self.asked.charged_gpus } else { self.gpus() })
+    }
+
     pub(super) fn can_go_on(&self) -> bool {
         self.asked.on_preempt != OnPreempt::End && self.asked.time_limit_ms.is_none_or(|limit| self.ran < limit)
     }
@@ -344,11 +354,8 @@ impl Workload {
 
 impl Lease {
     pub(super) fn is_protected(&self, now: i64) -> bool {
-        self.occupancy == Occupancy::Allocated && self.protected_until.is_none_or(|until| now < until)
-    }
-
-    pub(super) fn gpus(&self) -> i64 {
-        count(&self.slots)
+        let is_starting = self.running_since.is_none() && self.stopping_since.is_none();
+        self.occupancy == Occupancy::Allocated && (is_starting || self.protected_until.is_some_and(|until| now < until))
     }
 }
 

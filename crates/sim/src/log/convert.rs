@@ -249,7 +249,6 @@ fn cause(why: &Why) -> UnholdCause {
     match why {
         Why::ClaimantStarted | Why::HoldComplete { .. } => UnholdCause::Started,
         Why::ClaimantGone | Why::Owner | Why::Administrator { .. } => UnholdCause::ClaimantGone,
-        Why::HoldExpired { .. } => UnholdCause::Expired,
         Why::VictimStuck { .. } => UnholdCause::VictimStuck,
         Why::HoldNodeGone { .. } | Why::NodeLost { .. } | Why::NodeCritical { .. } => UnholdCause::NodeGone,
         _ => UnholdCause::Other,

@@ -101,7 +101,7 @@ words! {
     /// What a charge was for.
     ChargeKind { Run, Hold }
     /// Why a hold ended.
-    UnholdCause { Started, ClaimantGone, Expired, VictimStuck, NodeGone, Other }
+    UnholdCause { Started, ClaimantGone, VictimStuck, NodeGone, Other }
     /// The order of a leaf's own work.
     Order { Priority, Fifo, ShortestContract }
 }

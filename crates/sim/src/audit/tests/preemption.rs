@@ -102,7 +102,7 @@ fn unallocated_work_evicts_nobody() {
         }
         true
     });
-    assert_eq!(s.end(3620 * SECOND, &[("x", 1)]).laws(), [Law::Sequence, Law::Licence, Law::NamedStart]);
+    assert_eq!(s.end(3620 * SECOND, &[("x", 1)]).laws(), [Law::Licence]);
 }
 
 #[test]
@@ -144,7 +144,7 @@ fn every_preemption_buys_its_start() {
     s.at(3700 * SECOND).ended("x", 1, Outcome::Preempted).charged("x", 1, "lab/a", ChargeKind::Run, 0, 8).requeued("x");
     assert_eq!(s.end(3800 * SECOND, &[]).laws(), [Law::NamedStart], "the hold is complete, and its claimant waits");
 
-    for cause in [UnholdCause::ClaimantGone, UnholdCause::Expired, UnholdCause::VictimStuck, UnholdCause::NodeGone, UnholdCause::Other] {
+    for cause in [UnholdCause::ClaimantGone, UnholdCause::VictimStuck, UnholdCause::NodeGone, UnholdCause::Other] {
         let mut s = until_signal();
         s.at(3620 * SECOND).unhold("y", cause);
         assert_eq!(s.end(3630 * SECOND, &[("x", 1)]).laws(), [Law::NamedStart], "{cause:?} is not so");
