@@ -6,6 +6,7 @@ use crate::explain::Why;
 use crate::id::{LeaseId, NodeId, PoolId, WorkloadId};
 use crate::knobs::Knobs;
 use crate::lease::{cancel_lease, end_lease, preempt, signal};
+use crate::plan::Preemption;
 use crate::pool::Pool;
 use crate::quantity::Span;
 use crate::scheduler::Scheduler;
@@ -202,7 +203,8 @@ pub(crate) fn stop_all(s: &mut Scheduler, id: NodeId, cause: &StopCause, why: &W
     let pool = s.pool_of(id).expect("a known node has a pool");
     let licence = if *cause == StopCause::Drain { Licence::Drain } else { Licence::Critical };
     for workload in s.pools[pool.index()].cluster.at(id).leases.clone() {
-        preempt(s, workload, cause.clone(), Some(id), licence, s.now, why.clone(), log);
+        let preemption = Preemption { cause: cause.clone(), node: Some(id), licence, signal_at: s.now, why: why.clone() };
+        preempt(s, workload, &preemption, log);
         signal(s, workload, log);
     }
 }

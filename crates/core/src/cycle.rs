@@ -7,11 +7,11 @@ use crate::entry::{Entry, Licence, Occupancy, Placement, Slot};
 use crate::eviction::{Found, Search};
 use crate::explain::{Blocker, Tier, Why};
 use crate::id::{BudgetId, LeaseId, NodeId, PoolId, WorkloadId};
-use crate::licence::{Claimant, Licences, reachable_past, reason};
+use crate::licence::{Claimant, Judge, Licences, reason};
 use crate::order::{OpenLeaf, Standings, next_allocated, next_unallocated, standings_down_to};
 use crate::perform::perform;
 use crate::placement::{place, place_before_drain};
-use crate::plan::{Decision, PassedOver, Plan};
+use crate::plan::{Decision, PassedOver, Plan, Preemption};
 use crate::pool::Pool;
 use crate::quantity::{Gpus, Span, Time};
 use crate::queue::{Blocked, LeafQueue, ShapeId, ShapeQueue, head};
@@ -148,7 +148,8 @@ impl<'a> Cycle<'a> {
 
     fn preempt_for_drain(&mut self, lease: LeaseId, node: NodeId) {
         let (signal_at, why) = (self.now(), Why::DrainEnds { node });
-        self.decide(Decision::Preempt { lease, cause: StopCause::Drain, node: Some(node), licence: Licence::Drain, signal_at, why });
+        let preemption = Preemption { cause: StopCause::Drain, node: Some(node), licence: Licence::Drain, signal_at, why };
+        self.decide(Decision::Preempt { lease, preemption });
         self.decide(Decision::Signal { lease });
     }
 
@@ -229,8 +230,9 @@ impl<'a> Cycle<'a> {
                     self.retry_at = self.retry_at.min(blocked.retry_at.max(now + Span::seconds(1)));
                     continue;
                 }
-                let tree = &self.s.tree;
-                let licensed = licensed.get_or_insert_with(|| reachable_past(leaf, queue, pool, tree, &mut self.standings, &self.s.workloads, now));
+                let mut judge = Judge { pool, tree: &self.s.tree, standings: &mut self.standings, at: now };
+                let licensed = licensed.get_or_insert_with(|| judge.reachable_past(leaf, queue, &self.s.workloads));
+                let pool = judge.pool;
                 if !by_reach && reachable + (if express { pool.past_gpus } else { *licensed }) < needed {
                     self.retry_at = self.retry_at.min(now + pool.knobs.retry_every);
                     continue;
@@ -308,7 +310,7 @@ impl<'a> Cycle<'a> {
 
     /// Tries one allocated workload: free GPUs; free and unallocated; and past-contract GPUs that it is licensed to take.
     fn try_start(&mut self, id: WorkloadId, tier: Tier) -> Result<(), Blocker> {
-        let express = self.may_use_express(id)?;
+        let express = self.may_use_express(id);
         let workload = self.s.workloads.get(id.0).expect("it is live");
         self.check_caps(workload)?;
         let gang = workload.spec.gang;
@@ -354,7 +356,7 @@ impl<'a> Cycle<'a> {
         if reachable < needed.0 && !may_take_past {
             return Err(blocker);
         }
-        let licences = Licences::new(&claimant, pool, &self.s.tree, &mut self.standings, now);
+        let licences = Licences::new(&claimant, &mut Judge { pool, tree: &self.s.tree, standings: &mut self.standings, at: now });
         for past in [false, true] {
             let within_reach = reachable + if past { licences.reachable_past(pool, express) } else { 0 };
             if within_reach < needed.0 || (past && pool.past_gpus == 0) || (!past && pool.unallocated_gpus + self.leaving == 0) {
@@ -386,8 +388,8 @@ impl<'a> Cycle<'a> {
             let why = Why::Yields(Box::new(reason(&victim.grant, id, lease, victim.loss)));
             let signal_at = self.signal_at(victim.id);
             let cause = StopCause::Preempted { claimant: id };
-            let licence = victim.grant.licence;
-            self.decide(Decision::Preempt { lease: lease_id, cause, node: None, licence, signal_at, why });
+            let preemption = Preemption { cause, node: None, licence: victim.grant.licence, signal_at, why };
+            self.decide(Decision::Preempt { lease: lease_id, preemption });
             if signal_at <= now {
                 self.decide(Decision::Signal { lease: lease_id });
             }
@@ -431,14 +433,14 @@ impl<'a> Cycle<'a> {
     }
 
     /// Whether a workload may use express GPUs; a budget's contracts may hold only so many.
-    fn may_use_express(&mut self, id: WorkloadId) -> Result<bool, Blocker> {
+    fn may_use_express(&self, id: WorkloadId) -> bool {
         let pool = &self.s.pools[self.pool];
         let workload = self.workload(id);
         if pool.cluster.express_gpus() == Gpus(0) || !pool.queue.shape(workload.shape).express {
-            return Ok(false);
+            return false;
         }
         let held = pool.ledger.account(workload.spec.budget).express_gpus + workload.spec.gang.gpus();
-        Ok(held.0 <= pool.express_bound())
+        held.0 <= pool.express_bound()
     }
 
     fn check_caps(&self, workload: &Workload) -> Result<(), Blocker> {

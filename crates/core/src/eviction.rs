@@ -109,10 +109,10 @@ impl Search<'_> {
             offers.push(self.offer(*id, Some(grant)));
         }
         if self.past {
-            let limit = loss_limit(self.licences.claimant, self.pool);
             for id in self.pool.past.values().flat_map(|past| &past.leases) {
                 let (workload, lease) = self.leased(*id);
                 let Some(grant) = self.licences.to_take(workload, on_express(self.pool, lease)) else { continue };
+                let limit = loss_limit(self.licences.claimant, &grant, self.pool);
                 let offer = self.offer(*id, Some(grant));
                 if limit.is_none_or(|limit| offer.cost.loss <= limit) {
                     offers.push(offer);
@@ -178,11 +178,12 @@ impl Search<'_> {
         let needs = |offer: &Offer<'_>| offer.lease.placement.iter().any(|own| slots.iter().any(|s| s.node == own.node && s.gpus.and(own.gpus).0 != 0));
         let taken = trial.taken.iter().map(|index| &offers[*index]).filter(|offer| offer.grant.is_some() && needs(offer));
         let cost = taken.clone().fold(Cost::default(), |sum, offer| sum.plus(offer.cost));
-        let past_loss: GpuMs = taken.clone().filter(|o| o.cost.past_gpus > 0).map(|o| o.cost.loss).sum();
-        if let Some(limit) = loss_limit(self.licences.claimant, self.pool)
-            && past_loss > limit
+        let limited = taken.clone().filter_map(|offer| Some((offer, loss_limit(self.licences.claimant, offer.grant.as_ref()?, self.pool)?)));
+        let loss: GpuMs = limited.clone().map(|(offer, _)| offer.cost.loss).sum();
+        if let Some((_, limit)) = limited.clone().next()
+            && loss > limit
         {
-            return Err(Blocker::NotWorthIt { loss: past_loss, limit });
+            return Err(Blocker::NotWorthIt { loss, limit });
         }
         let victims = taken.map(|o| Victim { id: o.id, grant: o.grant.clone().expect("filtered"), loss: o.cost.loss }).collect();
         Ok((Found { slots, victims }, cost))

@@ -187,10 +187,6 @@ pub enum Blocker {
     Held { why: String },
     /// A cap of this budget; work of its own frees it.
     Cap { budget: BudgetId, limit: Gpus, in_use: Gpus },
-    /// The budget's bound on express GPUs.
-    ExpressBound { budget: BudgetId, limit: Gpus, in_use: Gpus },
-    /// No node in service could ever hold a member now (all draining, lost or too small).
-    NoNode { needed_nodes: u32, fitting_nodes: u32 },
     /// The GPUs that it may take are enough in number but not in shape.
     Fragmented { needed_members: u32, members_fitting: u32, free: Gpus },
     /// Everything is in use by work that is protected or that its licences do not reach.
@@ -213,10 +209,6 @@ impl Blocker {
             Blocker::Cap { budget, limit, in_use } => {
                 format!("the cap of {} on {} GPUs at once is reached ({} in use); it frees when that budget's own work ends", names.budget(*budget), limit.0, in_use.0)
             }
-            Blocker::ExpressBound { budget, limit, in_use } => {
-                format!("{} already holds {} of at most {} express GPUs", names.budget(*budget), in_use.0, limit.0)
-            }
-            Blocker::NoNode { needed_nodes, fitting_nodes } => format!("needs {needed_nodes} nodes in service that could hold a member; there are {fitting_nodes}"),
             Blocker::Fragmented { needed_members, members_fitting, free } => {
                 format!("{} GPUs are within reach but fit only {members_fitting} of {needed_members} members", free.0)
             }

@@ -5,7 +5,8 @@ use crate::claim;
 use crate::entry::{ChargeKind, Entry, Licence, Occupancy, Outcome, Placement};
 use crate::event::Exit;
 use crate::explain::Why;
-use crate::id::{LeaseId, NodeId, WorkloadId};
+use crate::id::{LeaseId, WorkloadId};
+use crate::plan::Preemption;
 use crate::pool::Pool;
 use crate::quantity::{GpuMs, Span, Time};
 use crate::queue::Shape;
@@ -112,8 +113,8 @@ pub(crate) fn running(s: &mut Scheduler, id: LeaseId, log: &mut Vec<Entry>) {
 
 /// A lease will be preempted: its stop signal goes out at `signal_at`. One that is on its way out already stays so, but a fault of the
 /// infrastructure becomes its cause.
-#[allow(clippy::too_many_arguments)]
-pub(crate) fn preempt(s: &mut Scheduler, id: WorkloadId, cause: StopCause, node: Option<NodeId>, licence: Licence, signal_at: Time, why: Why, log: &mut Vec<Entry>) {
+pub(crate) fn preempt(s: &mut Scheduler, id: WorkloadId, preemption: &Preemption, log: &mut Vec<Entry>) {
+    let Preemption { cause, node, licence, signal_at, why } = preemption.clone();
     let workload = s.workloads.get_mut(id.0).expect("it is live");
     let pool = &mut s.pools[workload.spec.pool.index()];
     let lost = cause == StopCause::NodeLost;

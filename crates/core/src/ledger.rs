@@ -74,6 +74,8 @@ pub(crate) struct Ledger {
     of_user: BTreeMap<(BudgetId, UserId), usize>,
     /// GPUs in service, over time.
     capacity: Window,
+    /// When the pool first had any.
+    born: Option<Time>,
 }
 
 /// Usage imputed to a budget at its birth.
@@ -93,6 +95,7 @@ impl Ledger {
             of_budget: BTreeMap::new(),
             of_user: BTreeMap::new(),
             capacity: Window::new(at, knobs.lookback, 0),
+            born: None,
         }
     }
 
@@ -114,11 +117,11 @@ impl Ledger {
         }
     }
 
-    /// GPUs in service changed by `delta`. The first capacity is taken to have always been there.
+    /// GPUs in service changed by `delta`. The capacity of the pool's first instant is taken to have always been there.
     pub(crate) fn capacity_changed(&mut self, at: Time, delta: i64, tree: &BudgetTree, pool: PoolId) {
-        let first = self.capacity.rate() == 0 && self.capacity.weighted(at, Kernel::Sliding) == 0;
+        let first = *self.born.get_or_insert(at) == at;
         if first {
-            self.capacity = Window::new(at, self.lookback, delta * GPU);
+            self.capacity = Window::new(at, self.lookback, self.capacity.rate() + delta * GPU);
         } else {
             self.capacity.add(at, delta * GPU);
         }
@@ -127,7 +130,7 @@ impl Ledger {
             let Some(entitled) = &mut self.entitled[index] else { continue };
             let rate = delta * budget.claim(pool).0 as i64;
             if first {
-                *entitled = Window::new(at, self.lookback, rate);
+                *entitled = Window::new(at, self.lookback, entitled.rate() + rate);
             } else {
                 entitled.add(at, rate);
             }
@@ -164,7 +167,7 @@ impl Ledger {
         let weighted = self.accounts[index].used.weighted(at, self.kernel);
         self.entitled[index] = Some(entitled);
         let gpu_ms = weighted / (2 * i128::from(self.lookback.0)) / i128::from(GPU);
-        (gpu_ms > 0).then(|| Grant { budget: budget.spec.id, gpu_ms: GpuMs(gpu_ms as i64) })
+        (gpu_ms > 0).then_some( Grant { budget: budget.spec.id, gpu_ms: GpuMs(gpu_ms as i64) })
     }
 
     fn budget_account(&mut self, at: Time, id: BudgetId) -> usize {

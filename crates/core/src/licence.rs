@@ -42,11 +42,11 @@ pub(crate) struct Licences<'a> {
 }
 
 impl<'a> Licences<'a> {
-    pub(crate) fn new(claimant: &'a Claimant<'a>, pool: &mut Pool, tree: &BudgetTree, standings: &mut Standings, at: Time) -> Licences<'a> {
+    pub(crate) fn new(claimant: &'a Claimant<'a>, judge: &mut Judge<'_>) -> Licences<'a> {
         let leaf = claimant.workload.spec.budget;
-        let own = BudgetStanding { budget: leaf, standing: standings.of(pool, at, leaf) };
-        let victims: Vec<BudgetId> = pool.past.iter().filter(|(_, past)| past.gpus > 0).map(|(leaf, _)| *leaf).collect();
-        let by_leaf = victims.into_iter().map(|victim| (victim, judge(claimant, victim, pool, tree, standings, at))).collect();
+        let own = BudgetStanding { budget: leaf, standing: judge.standings.of(judge.pool, judge.at, leaf) };
+        let gang = claimant.workload.charged.over(judge.pool.knobs.quantum);
+        let by_leaf = judge.victims().into_iter().map(|(victim, _)| (victim, judge.compare(leaf, claimant.below_share, gang, victim))).collect();
         Licences { claimant, by_leaf, own }
     }
 
@@ -83,53 +83,61 @@ impl<'a> Licences<'a> {
     }
 }
 
-/// The two rows of the table that compare two leaves.
-fn judge(claimant: &Claimant<'_>, victim: BudgetId, pool: &mut Pool, tree: &BudgetTree, standings: &mut Standings, at: Time) -> Option<Grant> {
-    let leaf = claimant.workload.spec.budget;
-    let gang = claimant.workload.charged.over(pool.knobs.quantum);
-    compare(leaf, claimant.below_share, gang, victim, pool, tree, standings, at)
+/// Compares leaves at one moment.
+pub(crate) struct Judge<'a> {
+    pub pool: &'a mut Pool,
+    pub tree: &'a BudgetTree,
+    pub standings: &'a mut Standings,
+    pub at: Time,
 }
 
-#[allow(clippy::too_many_arguments)]
-fn compare(leaf: BudgetId, below_share: bool, gang: GpuMs, victim: BudgetId, pool: &mut Pool, tree: &BudgetTree, standings: &mut Standings, at: Time) -> Option<Grant> {
-    if victim == leaf {
-        return None;
+impl Judge<'_> {
+    /// Leaves with past-contract GPUs, and how many.
+    fn victims(&self) -> Vec<(BudgetId, u32)> {
+        self.pool.past.iter().filter(|(_, past)| past.gpus > 0).map(|(leaf, past)| (*leaf, past.gpus)).collect()
     }
-    let (licence, own_side, victim_side) = if below_share {
-        (Licence::Share, leaf, victim)
-    } else {
-        let standing = standings.of(pool, at, victim);
-        if pool.is_below_share(standing) {
+
+    /// The two rows of the table that compare two leaves; `gang` is the claimant's gang times the quantum.
+    fn compare(&mut self, leaf: BudgetId, below_share: bool, gang: GpuMs, victim: BudgetId) -> Option<Grant> {
+        if victim == leaf {
             return None;
         }
-        let (own_side, victim_side) = sides(tree, leaf, victim);
-        (Licence::Tree, own_side, victim_side)
-    };
-    let claimant_side = BudgetStanding { budget: own_side, standing: standings.of(pool, at, own_side) };
-    let victim_side = BudgetStanding { budget: victim_side, standing: standings.used(pool, at, victim_side) };
-    if claimant_side.standing >= victim_side.standing {
-        return None;
-    }
-    let quantum = pool.ledger.standing_of(at, pool.ledger.index(own_side), gang);
-    let lower = claimant_side.standing.0.saturating_add(quantum.0) < victim_side.standing.0;
-    lower.then_some(Grant { licence, claimant_side, quantum, victim_side })
-}
-
-/// Past-contract GPUs that the waiting work of a leaf could be licensed to take at most, however small its gangs are.
-pub(crate) fn reachable_past(leaf: BudgetId, queue: &LeafQueue, pool: &mut Pool, tree: &BudgetTree, standings: &mut Standings, workloads: &Table<Workload>, at: Time) -> u32 {
-    let own_standing = standings.of(pool, at, leaf);
-    let below_share = pool.is_below_share(own_standing);
-    let mut gpus = 0;
-    let leaves: Vec<(BudgetId, u32)> = pool.past.iter().filter(|(_, past)| past.gpus > 0).map(|(id, past)| (*id, past.gpus)).collect();
-    for (victim, past_gpus) in leaves {
-        let reached = if victim == leaf {
-            queue.has_aged(at, pool.knobs.age_min) || lowest_priority(pool, victim, workloads) < queue.highest_priority()
+        let (licence, own_side, victim_side) = if below_share {
+            (Licence::Share, leaf, victim)
         } else {
-            compare(leaf, below_share, GpuMs(0), victim, pool, tree, standings, at).is_some()
+            let standing = self.standings.of(self.pool, self.at, victim);
+            if self.pool.is_below_share(standing) {
+                return None;
+            }
+            let (own_side, victim_side) = sides(self.tree, leaf, victim);
+            (Licence::Tree, own_side, victim_side)
         };
-        gpus += if reached { past_gpus } else { 0 };
+        let claimant_side = BudgetStanding { budget: own_side, standing: self.standings.of(self.pool, self.at, own_side) };
+        let victim_side = BudgetStanding { budget: victim_side, standing: self.standings.used(self.pool, self.at, victim_side) };
+        if claimant_side.standing >= victim_side.standing {
+            return None;
+        }
+        let index = self.pool.ledger.index(own_side);
+        let quantum = self.pool.ledger.standing_of(self.at, index, gang);
+        let lower = claimant_side.standing.0.saturating_add(quantum.0) < victim_side.standing.0;
+        lower.then_some(Grant { licence, claimant_side, quantum, victim_side })
     }
-    gpus
+
+    /// Past-contract GPUs that the waiting work of a leaf could be licensed to take at most, however small its gangs are.
+    pub(crate) fn reachable_past(&mut self, leaf: BudgetId, queue: &LeafQueue, workloads: &Table<Workload>) -> u32 {
+        let own_standing = self.standings.of(self.pool, self.at, leaf);
+        let below_share = self.pool.is_below_share(own_standing);
+        let mut gpus = 0;
+        for (victim, past_gpus) in self.victims() {
+            let reached = if victim == leaf {
+                queue.has_aged(self.at, self.pool.knobs.age_min) || lowest_priority(self.pool, victim, workloads) < queue.highest_priority()
+            } else {
+                self.compare(leaf, below_share, GpuMs(0), victim).is_some()
+            };
+            gpus += if reached { past_gpus } else { 0 };
+        }
+        gpus
+    }
 }
 
 fn lowest_priority(pool: &Pool, leaf: BudgetId, workloads: &Table<Workload>) -> Option<i16> {
@@ -144,10 +152,15 @@ fn sides(tree: &BudgetTree, a: BudgetId, b: BudgetId) -> (BudgetId, BudgetId) {
     from_root.clone().find(|(x, y)| x != y).map_or((a, b), |(x, y)| (*x, *y))
 }
 
-/// The most GPU time that evictions for this claimant may lose; `None` if it has waited so long that worth does not count.
-pub(crate) fn loss_limit(claimant: &Claimant<'_>, pool: &Pool) -> Option<GpuMs> {
-    let waived = claimant.below_share && claimant.overdue;
-    (!waived).then(|| GpuMs(pool.knobs.worth_it.of(claimant.workload.contract_gpu_ms().0)))
+/// The most GPU time that evictions by a licence may lose. `None` where worth does not count: for licences that are given always, and
+/// for a claimant below its share that has waited longer than the pool's longest contract.
+pub(crate) fn loss_limit(claimant: &Claimant<'_>, grant: &Grant, pool: &Pool) -> Option<GpuMs> {
+    let counts = match grant.licence {
+        Licence::Share => !claimant.overdue,
+        Licence::Tree => true,
+        _ => false,
+    };
+    counts.then(|| GpuMs(pool.knobs.worth_it.of(claimant.workload.contract_gpu_ms().0)))
 }
 
 /// The reason of an eviction, made of the values that were compared.

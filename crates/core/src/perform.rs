@@ -22,9 +22,7 @@ pub(crate) fn perform(s: &mut Scheduler, decision: &Decision, log: &mut Vec<Entr
             log.push(Entry::Unhold { claimant: *workload, why: Why::ClaimantStarted });
             s.pools[pool.index()].stirred = true;
         }
-        Decision::Preempt { lease, cause, node, licence, signal_at, why } => {
-            preempt(s, lease.workload, cause.clone(), *node, *licence, *signal_at, why.clone(), log);
-        }
+        Decision::Preempt { lease, preemption } => preempt(s, lease.workload, preemption, log),
         Decision::Signal { lease } => signal(s, lease.workload, log),
         Decision::Stop { lease, cause } => stop_now(s, lease.workload, cause.clone(), log),
         Decision::Walked { pool, retry_at } => s.pools[pool.index()].walked(*retry_at),

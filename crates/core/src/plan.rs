@@ -16,8 +16,8 @@ pub(crate) enum Decision {
     Claim { workload: WorkloadId, placement: Placement, licence: Licence },
     /// The GPUs held for it are all free: it starts.
     StartClaimed { workload: WorkloadId },
-    /// A lease will be preempted; its stop signal goes out at `signal_at`.
-    Preempt { lease: LeaseId, cause: StopCause, node: Option<NodeId>, licence: Licence, signal_at: Time, why: Why },
+    /// A lease will be preempted.
+    Preempt { lease: LeaseId, preemption: Preemption },
     /// A stop signal is due.
     Signal { lease: LeaseId },
     /// A limit of a lease is reached: it is told to stop.
@@ -28,6 +28,18 @@ pub(crate) enum Decision {
     Drained { node: NodeId },
     /// A pool's waiting work was gone through; what was passed over is looked at again then.
     Walked { pool: PoolId, retry_at: Time },
+}
+
+/// How a lease is preempted.
+#[derive(Clone, Debug, Hash)]
+pub(crate) struct Preemption {
+    pub cause: StopCause,
+    /// The node whose drain or loss is the reason, if that is it.
+    pub node: Option<NodeId>,
+    pub licence: Licence,
+    /// When the stop signal goes out.
+    pub signal_at: Time,
+    pub why: Why,
 }
 
 /// A class of waiting work that could not start in this cycle.

@@ -18,3 +18,9 @@ pub struct Job {
     /// Which closed-loop stream submitted it and waits for its end; `None` in the open loop.
     pub stream: Option<u32>,
 }
+
+/// How often work with this contract banks its progress where nothing else is said: at least once in every contract, or evicted work
+/// would have banked nothing and could go on like that for ever.
+pub(crate) fn checkpoint_default(min_runtime: Span) -> Span {
+    if min_runtime == Span::ZERO { Span::minutes(30) } else { min_runtime.min(Span::hours(1)) }
+}

@@ -1,6 +1,20 @@
 //! The simulator: real and generated workloads driven through the core, and through baselines, by one loop.
+
 pub mod audit;
+pub mod baseline;
+pub mod budget;
+pub mod engine;
+pub(crate) mod generate;
 pub mod job;
+pub mod labels;
 pub mod log;
+pub mod metrics;
 pub mod observer;
+mod percentile;
 pub mod policy;
+pub(crate) mod population;
+pub mod random;
+pub mod report;
+pub mod result;
+pub mod scenario;
+pub mod trace;

@@ -1,5 +1,6 @@
 //! The seam between the engine and whoever decides: the core, or a baseline.
 
+use stipend_core::Scheduler;
 use stipend_core::entry::Entry;
 use stipend_core::event::{Event, Rejection};
 use stipend_core::quantity::Time;
@@ -14,4 +15,18 @@ pub trait Policy {
 
     /// When it wants to decide again even if nothing happens.
     fn next_wakeup(&self) -> Option<Time>;
+}
+
+impl Policy for Scheduler {
+    fn apply(&mut self, at: Time, event: Event, log: &mut Vec<Entry>) -> Result<(), Rejection> {
+        Scheduler::apply(self, at, &event, log)
+    }
+
+    fn decide(&mut self, at: Time, log: &mut Vec<Entry>) {
+        Scheduler::decide(self, at, log);
+    }
+
+    fn next_wakeup(&self) -> Option<Time> {
+        Scheduler::next_wakeup(self)
+    }
 }

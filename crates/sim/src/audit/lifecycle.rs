@@ -175,8 +175,8 @@ impl Auditor {
     fn end_lease(&mut self, id: Id, outcome: Outcome) {
         let now = self.now();
         let goes_on = matches!(outcome, Outcome::Preempted | Outcome::NodeLost | Outcome::StartTimeout);
+        let phase = if goes_on { Phase::Between(outcome, self.world.lease(id).is_some_and(|lease| lease.running_since.is_some())) } else { Phase::Gone };
         let workload = self.world.workloads.get_mut(&id).expect("leased");
-        let phase = if goes_on { Phase::Between(outcome) } else { Phase::Gone };
         let Phase::Leased(lease) = std::mem::replace(&mut workload.phase, phase) else { return };
         let gpus = workload.counted(lease.occupancy);
         workload.ran += lease.running_since.map_or(0, |since| now - since);
@@ -215,13 +215,14 @@ impl Auditor {
     pub(super) fn requeued(&mut self, line: &Requeued) {
         let (Some(id), now) = (self.known(&line.workload), self.now()) else { return };
         let workload = self.world.workloads.get_mut(&id).expect("known");
-        let Phase::Between(outcome) = workload.phase else {
+        let Phase::Between(outcome, has_run) = workload.phase else {
             self.findings.add(Law::Requeue, format!("{} waits again", line.workload), "its attempt was preempted or failed by the infrastructure");
             return;
         };
         workload.phase = Phase::Waiting;
         workload.waiting_since = now;
-        if outcome == Outcome::Preempted && !workload.can_go_on() {
+        // What never ran has nothing to go on with, and loses nothing.
+        if outcome == Outcome::Preempted && has_run && !workload.can_go_on() {
             self.findings.add(Law::Requeue, format!("{} waits again after it was preempted", line.workload), "it cannot go on");
         }
         self.queue(id);
@@ -231,7 +232,7 @@ impl Auditor {
     pub(super) fn check_requeues(&mut self) {
         for id in self.instant.ended.clone() {
             let Some(workload) = self.world.workloads.get_mut(&id) else { continue };
-            if let Phase::Between(outcome) = workload.phase {
+            if let Phase::Between(outcome, _) = workload.phase {
                 workload.phase = Phase::Gone;
                 if workload.can_go_on() {
                     self.findings.add(Law::Requeue, format!("{} ended as {outcome:?} and is gone", workload.label), "it waits again");

@@ -98,8 +98,8 @@ pub(super) enum Phase {
     Out,
     Waiting,
     Leased(Lease),
-    /// Its attempt ended; it waits again or is gone before the instant is over.
-    Between(Outcome),
+    /// Its attempt ended, and whether it had run; it waits again or is gone before the instant is over.
+    Between(Outcome, bool),
     Gone,
 }
 

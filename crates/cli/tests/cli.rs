@@ -1,0 +1,110 @@
+//! The real program, its whole output.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// Runs `stipend` in the folder of these tests, and compares exit code, stdout and stderr with a snapshot.
+fn check(args: &[&str], snapshot: &str) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    let output = stipend(args).current_dir(&folder).output().expect("the program starts");
+    let text = format!(
+        "$ stipend {}\nexit code {}\n--- stdout\n{}--- stderr\n{}",
+        args.join(" "),
+        output.status.code().expect("it ended by itself"),
+        steady(&String::from_utf8_lossy(&output.stdout)),
+        String::from_utf8_lossy(&output.stderr),
+    );
+    let expected = snapbox::Data::read_from(&folder.join("snapshots").join(snapshot), None);
+    snapbox::assert_data_eq!(text, expected.raw());
+}
+
+fn stipend(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_stipend"));
+    command.args(args).env("COLUMNS", "80").stdin(Stdio::null());
+    command
+}
+
+/// Without the one figure that differs from run to run.
+fn steady(text: &str) -> String {
+    let line = |line: &str| {
+        let kept = ["wall seconds", "\"wall_seconds\":"].into_iter().find(|name| line.trim_start().starts_with(name));
+        kept.map_or(line.to_owned(), |name| format!("{name} …"))
+    };
+    text.lines().map(|text| line(text) + "\n").collect()
+}
+
+#[test]
+fn help() {
+    check(&["--help"], "help.txt");
+    check(&["sim", "--help"], "help-sim.txt");
+    check(&["sim", "run", "--help"], "help-sim-run.txt");
+    check(&["sim", "check", "--help"], "help-sim-check.txt");
+    check(&["completions", "--help"], "help-completions.txt");
+    check(&["man", "--help"], "help-man.txt");
+}
+
+#[test]
+fn wrong_requests() {
+    check(&[], "no-command.txt");
+    check(&["sim", "run"], "no-scenario.txt");
+    check(&["sim", "run", "nowhere.toml"], "no-such-scenario.txt");
+    check(&["sim", "run", "nowhere.toml", "--policy", "lottery"], "no-such-policy.txt");
+    check(&["sim", "run", "nowhere.toml", "--seed", "-1"], "no-such-seed.txt");
+    check(&["sim", "check", "nowhere.jsonl"], "no-such-log.txt");
+    check(&["completions", "powerfish"], "no-such-shell.txt");
+    check(&["man", "sim", "rum"], "no-such-page.txt");
+}
+
+#[test]
+fn manual_pages() {
+    check(&["man", "sim", "check"], "man-sim-check.txt");
+}
+
+#[test]
+fn completions_know_every_command() {
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let output = stipend(&["completions", shell]).output().expect("the program starts");
+        let script = String::from_utf8(output.stdout).expect("a script is text");
+        assert!(output.status.success() && script.contains("sim") && script.contains("policy"), "{shell}: {script}");
+    }
+}
+
+#[test]
+fn a_reader_who_leaves_early_is_no_error() {
+    let mut program = stipend(&["completions", "bash"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts");
+    drop(program.stdout.take());
+    let output = program.wait_with_output().expect("it ends");
+    assert_eq!((output.status.code(), String::from_utf8_lossy(&output.stderr).as_ref()), (Some(0), ""));
+}
+
+#[test]
+fn a_tiny_scenario_under_every_policy() {
+    check(&["sim", "run", "tiny.toml", "--budgets"], "run-table.txt");
+    check(&["sim", "run", "tiny.toml", "--policy", "easy,fifo", "--seed", "1,2", "--policy", "easy"], "run-seeds.txt");
+    check(&["sim", "run", "tiny.toml", "--policy", "budget", "--format", "json"], "run-json.txt");
+}
+
+#[test]
+fn scenarios_that_cannot_be_run() {
+    check(&["sim", "run", "tiny.toml", "--set", "nodes=0"], "run-no-nodes.txt");
+    check(&["sim", "run", "tiny.toml", "--set", "nodse=3"], "run-no-such-field.txt");
+    check(&["sim", "run", "tiny.toml", "--events", "nowhere/log.jsonl"], "run-no-such-folder.txt");
+}
+
+#[test]
+fn the_log_of_a_run_passes_the_audit_and_a_changed_one_does_not() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let log = folder.join("log.jsonl");
+    let run = |args: &[&str]| stipend(args).current_dir(folder).output().expect("the program starts");
+    let scenario = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/tiny.toml");
+    let written = run(&["sim", "run", scenario, "--policy", "fifo", "--policy", "budget", "--events", "log.jsonl"]);
+    assert_eq!(String::from_utf8_lossy(&written.stderr), "event log of budget with seed 1: log.jsonl\n");
+    let audited = run(&["sim", "check", "log.jsonl"]);
+    assert_eq!(audited.status.code(), Some(0), "{}", String::from_utf8_lossy(&audited.stdout));
+
+    // A log without its charges is a ledger that does not add up.
+    let text = std::fs::read_to_string(&log).expect("the log was written");
+    let without: String = text.lines().filter(|line| !line.contains("\"charged\"")).map(|line| format!("{line}\n")).collect();
+    std::fs::write(folder.join("without.jsonl"), without).expect("the folder takes files");
+    assert_eq!(run(&["sim", "check", "without.jsonl"]).status.code(), Some(1));
+}

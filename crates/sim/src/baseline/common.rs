@@ -1,0 +1,313 @@
+//! What every baseline needs to be a [`Policy`]: it keeps the book, obeys nodes and time limits, and writes the log as the core does.
+//! Only the order of starts is left to a [`Queue`].
+//!
+//! A baseline never preempts for a claimant. Its log still says `protected_until` as the core's would (a contract from the moment when all
+//! members run), as the least that is promised; in truth a lease is left alone until its time limit, the loss of a node or a critical drain.
+//! Express nodes are nodes like any other. Nothing is charged, so there are no `charged` entries.
+
+use super::book::{Book, Estimate, Phase, Workload};
+use super::cluster::Cluster;
+use super::placement::Choice;
+use super::request;
+use super::stop::{self, Stop};
+use super::tree::Tree;
+use crate::policy::Policy;
+use std::sync::Arc;
+use stipend_core::entry::{Entry, Licence, Occupancy, Outcome};
+use stipend_core::event::{Event, Exit, Rejection};
+use stipend_core::explain::Why;
+use stipend_core::id::{LeaseId, PoolId, WorkloadId};
+use stipend_core::knobs::Knobs;
+use stipend_core::quantity::{Gpus, Span, Time};
+use stipend_core::spec::{NodeState, OnPreempt, WorkloadSpec};
+
+/// An order of starts within one pool.
+pub(super) trait Queue {
+    /// A workload waits (again): it has its old place in the order of submission.
+    fn push(&mut self, id: WorkloadId, workload: &Workload, estimate: &Estimate);
+
+    /// A waiting workload goes away without a start.
+    fn remove(&mut self, id: WorkloadId, workload: &Workload);
+
+    /// Starts what may start now.
+    fn decide(&mut self, desk: &mut Desk<'_>);
+}
+
+/// What a queue sees of its pool when it decides, and how it starts work.
+pub(super) struct Desk<'a> {
+    pub(super) at: Time,
+    pub(super) pool: PoolId,
+    pub(super) cluster: &'a mut Cluster,
+    pub(super) book: &'a mut Book,
+    pub(super) tree: &'a Tree,
+    pub(super) estimate: &'a Estimate,
+    knobs: &'a Knobs,
+    log: &'a mut Vec<Entry>,
+}
+
+impl Desk<'_> {
+    /// Nodes for a waiting workload among everything that is free.
+    pub(super) fn place(&self, id: WorkloadId) -> Option<Choice> {
+        let workload = self.book.get(id).expect("only waiting work is queued");
+        self.cluster.place(self.cluster.free(0), &workload.spec.gang)
+    }
+
+    /// Changes whenever a decision could come out differently: something became free or was taken, or is expected to end at another time.
+    pub(super) fn version(&self) -> u64 {
+        self.cluster.free(0).version() + self.book.version()
+    }
+
+    /// Starts a waiting workload on the chosen nodes; the queue forgets it by itself.
+    pub(super) fn start(&mut self, id: WorkloadId, choice: &Choice, rule: &'static str) {
+        let workload = self.book.get(id).expect("only waiting work is queued");
+        let occupancy = workload.occupancy();
+        let end = self.at + workload.expected(self.estimate);
+        let placement = self.cluster.take(id, &workload.spec.gang, choice);
+        let lease = self.book.start(self.at, id, placement.clone(), end, self.at + self.knobs.start_timeout);
+        let why = Why::Rule(rule);
+        self.log.push(Entry::Started { lease, pool: self.pool, occupancy, placement, licence: Licence::Free, why });
+    }
+}
+
+/// One pool.
+pub(super) struct Pool<Q> {
+    knobs: Knobs,
+    pub(super) cluster: Cluster,
+    queue: Q,
+}
+
+/// A baseline with its order of starts.
+pub(super) struct Baseline<Q> {
+    estimate: Estimate,
+    make_queue: fn() -> Q,
+    pub(super) pools: Vec<Pool<Q>>,
+    tree: Tree,
+    pub(super) book: Book,
+}
+
+impl<Q: Queue> Baseline<Q> {
+    /// A baseline without pools or budgets; every pool that comes gets a queue of its own.
+    pub(super) fn new(make_queue: fn() -> Q, estimate: Estimate) -> Baseline<Q> {
+        Baseline { estimate, make_queue, pools: Vec::new(), tree: Tree::default(), book: Book::default() }
+    }
+
+    fn set_knobs(&mut self, pool: PoolId, knobs: Box<Knobs>, log: &mut Vec<Entry>) -> Result<(), Rejection> {
+        let expected = PoolId(self.pools.len() as u16);
+        match self.pools.get_mut(pool.index()) {
+            Some(known) => known.knobs = (*knobs).clone(),
+            None if pool == expected => {
+                let queue = (self.make_queue)();
+                self.pools.push(Pool { knobs: (*knobs).clone(), cluster: Cluster::default(), queue });
+            }
+            None => return Err(Rejection::PoolNumber { pool, expected }),
+        }
+        log.push(Entry::Policy { pool, knobs });
+        Ok(())
+    }
+
+    fn submit(&mut self, id: WorkloadId, spec: Arc<WorkloadSpec>, log: &mut Vec<Entry>) -> Result<(), Rejection> {
+        if self.book.knows(id) {
+            return Err(Rejection::WorkloadKnown(id));
+        }
+        let pool = self.pools.get_mut(spec.pool.index()).ok_or(Rejection::PoolUnknown(spec.pool))?;
+        let terms = self.tree.terms(spec.budget, spec.pool)?;
+        request::check(&spec)?;
+        let contract = request::contract(&spec, terms.min_runtime_max, &pool.knobs);
+        if terms.claim.0 == 0 && contract > Span::ZERO {
+            return Err(Rejection::ZeroClaim { path: self.tree.path(spec.budget) });
+        }
+        let fit = pool.cluster.fit(&spec.gang);
+        if fit.members_max < spec.gang.members {
+            return Err(request::never_fits(&spec.gang, fit.members_max));
+        }
+        let class = request::class(&spec.gang, contract, pool.cluster.gpus());
+        let charged_gpus = Gpus(spec.gang.members * fit.charged_gpus);
+        log.push(Entry::Submitted { workload: id, spec: spec.clone(), charged_gpus, min_runtime: contract, class });
+        log.push(Entry::Eligible { workload: id });
+        self.book.submit(id, spec, contract);
+        self.enqueue(id);
+        Ok(())
+    }
+
+    /// A workload waits in its pool's queue.
+    fn enqueue(&mut self, id: WorkloadId) {
+        let workload = self.book.get(id).expect("it was just put there");
+        self.pools[workload.spec.pool.index()].queue.push(id, workload, &self.estimate);
+    }
+
+    /// A waiting workload leaves its pool's queue.
+    fn dequeue(&mut self, id: WorkloadId) {
+        let workload = self.book.get(id).expect("the caller has seen it wait");
+        self.pools[workload.spec.pool.index()].queue.remove(id, workload);
+    }
+
+    fn hold(&mut self, id: WorkloadId, why: String, log: &mut Vec<Entry>) -> Result<(), Rejection> {
+        if !matches!(self.book.get(id)?.phase, Phase::Waiting) {
+            return Err(Rejection::WorkloadState { workload: id, message: "only waiting work can be held" });
+        }
+        self.dequeue(id);
+        self.book.set_phase(id, Phase::Held);
+        log.push(Entry::Held { workload: id, why });
+        Ok(())
+    }
+
+    fn release(&mut self, id: WorkloadId, log: &mut Vec<Entry>) -> Result<(), Rejection> {
+        if !matches!(self.book.get(id)?.phase, Phase::Held) {
+            return Err(Rejection::WorkloadState { workload: id, message: "only held work can be released" });
+        }
+        self.book.set_phase(id, Phase::Waiting);
+        self.enqueue(id);
+        log.push(Entry::Eligible { workload: id });
+        Ok(())
+    }
+
+    /// Its owner or an administrator ends a workload, wherever it is.
+    fn withdraw(&mut self, at: Time, id: WorkloadId, why: Stop, log: &mut Vec<Entry>) -> Result<(), Rejection> {
+        match self.book.get(id)?.phase {
+            Phase::Leased(_) => self.stop(at, id, why, log),
+            Phase::Waiting => {
+                self.dequeue(id);
+                self.end_waiting(id, &why, log);
+            }
+            Phase::Held => self.end_waiting(id, &why, log),
+        }
+        Ok(())
+    }
+
+    fn end_waiting(&mut self, id: WorkloadId, why: &Stop, log: &mut Vec<Entry>) {
+        self.book.remove(id);
+        let lost = Gpus(0).over(Span::ZERO);
+        log.push(Entry::Ended { workload: id, attempt: None, outcome: Outcome::Cancelled, lost, by: stop::by(why) });
+    }
+
+    /// Tells a lease to stop, once: the first reason counts.
+    pub(super) fn stop(&mut self, at: Time, id: WorkloadId, why: Stop, log: &mut Vec<Entry>) {
+        let workload = self.book.get(id).expect("the caller has seen its lease");
+        if workload.lease().is_none_or(|lease| lease.stop.is_some()) {
+            return;
+        }
+        let knobs = &self.pools[workload.spec.pool.index()].knobs;
+        let grace = match (&why, workload.occupancy()) {
+            (Stop::NodeLost(_), _) => Span::ZERO,
+            (_, Occupancy::Allocated) => knobs.grace_allocated,
+            (_, Occupancy::Unallocated) => knobs.grace_unallocated,
+        };
+        let lease = LeaseId { workload: id, attempt: workload.attempt };
+        if let Stop::NodeCritical(node) = why {
+            let why = Why::NodeCritical { node };
+            log.push(Entry::Preempting { lease, claimant: None, node: Some(node), licence: Licence::Critical, stop_by: at, why });
+        }
+        log.push(Entry::Stopping { lease, grace });
+        self.book.stop(id, why, at + grace);
+    }
+
+    fn run(&mut self, at: Time, lease: LeaseId, log: &mut Vec<Entry>) -> Result<(), Rejection> {
+        let (workload, current) = self.book.leased(lease)?;
+        if current.running.is_some() {
+            return Err(Rejection::LeaseState { lease, message: "it already runs" });
+        }
+        let contract = workload.limit().map_or(workload.contract, |left| left.min(workload.contract));
+        let protected_until = (workload.occupancy() == Occupancy::Allocated).then_some(at + contract);
+        let end = if current.stop.is_some() { current.end } else { at + workload.expected(&self.estimate) };
+        self.book.run(at, lease.workload, end);
+        log.push(Entry::Running { lease, protected_until });
+        Ok(())
+    }
+
+    fn bank(&mut self, at: Time, lease: LeaseId, log: &mut Vec<Entry>) -> Result<(), Rejection> {
+        self.book.leased(lease)?;
+        self.book.bank(at, lease.workload);
+        log.push(Entry::Checkpoint { lease });
+        Ok(())
+    }
+
+    fn end(&mut self, at: Time, lease: LeaseId, exit: Exit, log: &mut Vec<Entry>) -> Result<(), Rejection> {
+        self.book.leased(lease)?;
+        let ended = self.book.end(at, lease.workload);
+        let workload = self.book.get(lease.workload)?;
+        let outcome = stop::outcome(exit, ended.stop.as_ref());
+        let lost = if outcome == Outcome::Completed { Gpus(0).over(Span::ZERO) } else { workload.loss(at, &ended) };
+        let by = ended.stop.as_ref().map_or_else(String::new, stop::by);
+        log.push(Entry::Ended { workload: lease.workload, attempt: Some(lease.attempt), outcome, lost, by });
+        let again = match outcome {
+            Outcome::StartTimeout => true,
+            Outcome::NodeLost | Outcome::Preempted => workload.spec.on_preempt != OnPreempt::End,
+            _ => false,
+        };
+        let pool = workload.spec.pool;
+        self.pools[pool.index()].cluster.release(lease.workload, &workload.spec.gang, &ended.placement);
+        if again {
+            log.push(Entry::Requeued { workload: lease.workload });
+            self.enqueue(lease.workload);
+        } else {
+            self.book.remove(lease.workload);
+        }
+        for slot in ended.placement.iter() {
+            self.drained(pool, slot.node, log);
+        }
+        Ok(())
+    }
+
+    /// Stops what has run for its time limit or did not start in time, and corrects what was expected to have ended by now.
+    fn settle(&mut self, at: Time, log: &mut Vec<Entry>) {
+        while let Some(lease) = self.book.start_due(at) {
+            let pool = self.book.get(lease.workload).expect("it has a lease").spec.pool;
+            self.stop(at, lease.workload, Stop::StartTimeout(self.pools[pool.index()].knobs.start_timeout), log);
+        }
+        while let Some(id) = self.book.due(at) {
+            let workload = self.book.get(id).expect("it has a lease");
+            let lease = workload.lease().expect("it has a lease");
+            match workload.spec.time_limit {
+                Some(limit) if lease.stop.is_none() && lease.running.is_some() => self.stop(at, id, Stop::TimeLimit(limit), log),
+                // It does not keep to what was expected of it: twice as long, and never less than a second.
+                _ => self.book.expect_end(id, at + (at - lease.started).max(Span::seconds(1))),
+            }
+        }
+    }
+}
+
+impl<Q: Queue> Policy for Baseline<Q> {
+    fn apply(&mut self, at: Time, event: Event, log: &mut Vec<Entry>) -> Result<(), Rejection> {
+        match event {
+            Event::KnobsSet { pool, knobs } => self.set_knobs(pool, knobs, log),
+            Event::BudgetsChanged(change) => self.tree.change(change).map(|entry| log.push(entry)),
+            Event::NodeJoined { node, spec } => self.join(node, spec, log),
+            Event::NodeDrainRequested { node, severity, reason } => self.drain(at, node, severity, reason, log),
+            Event::NodeRepairing { node } => self.set_node(node, NodeState::Repairing, "repair".into(), log).map(|_| ()),
+            Event::NodeReady { node } => self.set_node(node, NodeState::Ready, "healthy".into(), log).map(|_| ()),
+            Event::NodeLost { node } => self.lose(at, node, log),
+            Event::Submitted { workload, spec } => self.submit(workload, spec, log),
+            Event::Held { workload, why } => self.hold(workload, why, log),
+            Event::Released { workload } => self.release(workload, log),
+            Event::Cancelled { workload } => self.withdraw(at, workload, Stop::Owner, log),
+            Event::Stopped { workload, reason } => self.withdraw(at, workload, Stop::Administrator(reason), log),
+            // The engine says when the last of them runs.
+            Event::MemberRunning { lease, .. } => self.book.leased(lease).map(|_| ()),
+            Event::LeaseRunning { lease } => self.run(at, lease, log),
+            Event::Checkpointed { lease } => self.bank(at, lease, log),
+            Event::LeaseEnded { lease, exit } => self.end(at, lease, exit, log),
+            Event::Tick => Ok(()),
+        }
+    }
+
+    fn decide(&mut self, at: Time, log: &mut Vec<Entry>) {
+        self.settle(at, log);
+        for (number, pool) in self.pools.iter_mut().enumerate() {
+            let mut desk = Desk {
+                at,
+                pool: PoolId(number as u16),
+                cluster: &mut pool.cluster,
+                book: &mut self.book,
+                tree: &self.tree,
+                estimate: &self.estimate,
+                knobs: &pool.knobs,
+                log,
+            };
+            pool.queue.decide(&mut desk);
+        }
+    }
+
+    fn next_wakeup(&self) -> Option<Time> {
+        self.book.next_due()
+    }
+}

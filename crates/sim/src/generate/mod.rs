@@ -1,0 +1,6 @@
+//! Workloads that are made up: streams of similar ones, and a whole lab.
+
+pub(crate) mod lab;
+pub(crate) mod phases;
+pub(crate) mod recipe;
+pub(crate) mod stream;

@@ -1,0 +1,129 @@
+//! How the workloads of a stream are drawn: size, work, contract.
+
+use crate::job::{Job, checkpoint_default};
+use crate::random::Random;
+use std::sync::Arc;
+use stipend_core::id::{BudgetId, PoolId, UserId};
+use stipend_core::quantity::Span;
+use stipend_core::spec::{Gang, OnPreempt, WorkloadKind, WorkloadSpec};
+
+/// The distribution of the workloads of a stream.
+#[derive(Clone, Debug)]
+pub(crate) struct Recipe {
+    /// What the gangs may be.
+    pub(crate) gangs: Vec<Gang>,
+    /// Running sums of the gangs' weights.
+    pub(crate) gang_weights: Vec<f64>,
+    /// How much work.
+    pub(crate) work: WorkLengths,
+    /// The contracts that `resume` work declares, one of them each time and never more than its work needs; empty is unallocated work.
+    pub(crate) min_runtimes: Vec<Span>,
+    /// The longest contract of work that is not `end`.
+    pub(crate) min_runtime_max: Span,
+    /// The longest time limit that `end` work declares.
+    pub(crate) end_max: Span,
+    /// The part that can resume.
+    pub(crate) resume: f64,
+    /// The part that restarts; the rest ends.
+    pub(crate) restart: f64,
+    /// The time limit as a multiple of the work, for work that is not `end`.
+    pub(crate) time_limit: Option<f64>,
+    /// Its priority inside its budget.
+    pub(crate) priority: i16,
+    /// The part that fails at its end.
+    pub(crate) fails: f64,
+}
+
+/// Log-normal lengths between two bounds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WorkLengths {
+    pub(crate) median: Span,
+    pub(crate) spread: f64,
+    pub(crate) min: Span,
+    pub(crate) max: Span,
+}
+
+/// People declare between 1.05 and 2.05 times what their work takes.
+const DECLARED: (f64, f64) = (1.05, 2.05);
+
+impl Recipe {
+    /// The mean number of GPUs of a gang.
+    pub(crate) fn mean_gpus(&self) -> f64 {
+        let total = self.gang_weights.last().copied().unwrap_or(1.0);
+        let mut below = 0.0;
+        let mut sum = 0.0;
+        for (gang, &up_to) in self.gangs.iter().zip(&self.gang_weights) {
+            sum += f64::from(gang.gpus().0) * (up_to - below);
+            below = up_to;
+        }
+        sum / total
+    }
+
+    /// The next workload. Takes the same number of draws each time, so that one choice does not shift the others.
+    pub(crate) fn draw(&self, random: &mut Random, budget: BudgetId, user: UserId, stream: u32) -> Job {
+        let gang = self.gangs[random.weighted(&self.gang_weights)];
+        let work = self.work.draw(random);
+        let mut on_preempt = self.on_preempt(random.unit());
+        let choice = random.below(self.min_runtimes.len().max(1));
+        let declared = (work.0 as f64 * random.between(DECLARED.0, DECLARED.1)) as i64;
+        let fails = random.unit() < self.fails;
+        let allocated = !self.min_runtimes.is_empty();
+        if on_preempt == OnPreempt::End && (!allocated || work > self.end_max) {
+            on_preempt = OnPreempt::Restart;
+        }
+        let whole = round_up(work);
+        let limit = round_up(Span(declared)).min(self.end_max).max(whole);
+        let min_runtime = match on_preempt {
+            _ if !allocated => Span::ZERO,
+            OnPreempt::Resume => self.min_runtimes[choice].min(whole),
+            OnPreempt::Restart => whole.min(self.min_runtime_max),
+            OnPreempt::End => limit,
+        };
+        let time_limit = match on_preempt {
+            OnPreempt::End => Some(limit),
+            _ => self.time_limit.map(|factor| round_up(Span((work.0 as f64 * factor) as i64))),
+        };
+        let checkpoint_every = checkpoint_default(min_runtime);
+        let spec = WorkloadSpec {
+            budget,
+            user,
+            pool: PoolId(0),
+            gang,
+            min_runtime,
+            time_limit,
+            on_preempt,
+            priority: self.priority,
+            checkpoint_every: (on_preempt == OnPreempt::Resume).then_some(checkpoint_every),
+            kind: WorkloadKind::Batch,
+        };
+        Job { spec: Arc::new(spec), work, fails, checkpoint_every, stream: Some(stream) }
+    }
+
+    fn on_preempt(&self, drawn: f64) -> OnPreempt {
+        if drawn < self.resume {
+            OnPreempt::Resume
+        } else if drawn < self.resume + self.restart {
+            OnPreempt::Restart
+        } else {
+            OnPreempt::End
+        }
+    }
+}
+
+impl WorkLengths {
+    fn draw(&self, random: &mut Random) -> Span {
+        let drawn = Span(random.lognormal(self.median.0 as f64, self.spread).min(1e15) as i64);
+        drawn.clamp(self.min, self.max)
+    }
+
+    /// About the mean, bounds left aside.
+    pub(crate) fn mean(&self) -> Span {
+        let mean = self.median.0 as f64 * libm::exp(self.spread * self.spread / 2.0);
+        Span(mean as i64).clamp(self.min, self.max)
+    }
+}
+
+/// Up to the next whole minute, at least one.
+fn round_up(span: Span) -> Span {
+    Span((span.0.max(1) + 59_999) / 60_000 * 60_000)
+}

@@ -1,0 +1,175 @@
+//! A stream: one place that submits workloads, one after the other (closed loop) or at its own times (open loop).
+
+use super::phases::Phases;
+use super::recipe::{Recipe, WorkLengths};
+use crate::job::Job;
+use crate::random::{Random, cumulative};
+use crate::scenario::length::{At, Fraction, GangText, Length};
+use serde::Deserialize;
+use std::sync::Arc;
+use stipend_core::id::{BudgetId, UserId};
+use stipend_core::knobs::Knobs;
+use stipend_core::quantity::{Span, Time};
+use stipend_core::spec::Gang;
+use toml::Spanned;
+
+/// `[[streams]]`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct StreamFile {
+    /// The leaf budget's path.
+    pub(crate) budget: Spanned<String>,
+    /// Who submits. Default: the budget's own name.
+    pub(crate) user: Option<String>,
+    /// Closed loop: so many workloads are kept outstanding; each is followed by the next, `think` after its end.
+    pub(crate) outstanding: Option<u32>,
+    /// Mean time from a workload's end to the next submission, exponentially distributed. Default 1 minute.
+    pub(crate) think: Option<Length>,
+    /// Open loop: mean time between submissions, exponentially distributed. Instead of `outstanding`.
+    pub(crate) every: Option<Length>,
+    /// When it begins. Default 0.
+    #[serde(default)]
+    pub(crate) from: At,
+    /// When it submits its last. Default: the end of the measured time.
+    pub(crate) until: Option<At>,
+    /// What the gangs may be.
+    pub(crate) gangs: Spanned<Vec<GangText>>,
+    /// How often each, in proportion. Default: equally often.
+    #[serde(default)]
+    pub(crate) weights: Vec<Fraction>,
+    /// The median of the work.
+    pub(crate) work: Length,
+    /// Standard deviation of the work's logarithm. Default 0: all have the same work.
+    #[serde(default)]
+    pub(crate) spread: Fraction,
+    /// The least work. Default 1 s.
+    pub(crate) work_min: Option<Length>,
+    /// The most work. Default 30 days.
+    pub(crate) work_max: Option<Length>,
+    /// Contracts, one of them each time; none is unallocated work.
+    #[serde(default)]
+    pub(crate) min_runtimes: Vec<Length>,
+    /// The part that can resume. Default 1.
+    pub(crate) resume: Option<Fraction>,
+    /// The part that restarts; the rest ends. Default 0.
+    #[serde(default)]
+    pub(crate) restart: Fraction,
+    /// The time limit as a multiple of the work. Default: none, but for `end` work, which declares 1.05 to 2.05 times its work.
+    pub(crate) time_limit: Option<Fraction>,
+    /// Order inside its budget. Default 0.
+    #[serde(default)]
+    pub(crate) priority: i16,
+    /// The part that fails at its end. Default 0.
+    #[serde(default)]
+    pub(crate) fails: Fraction,
+}
+
+/// When a stream submits.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Pace {
+    /// The next comes this long, on average, after the end of the one before.
+    Closed { think: Span },
+    /// The next comes this long, on average, after the submission of the one before.
+    Open { every: Span },
+}
+
+/// One place that submits.
+#[derive(Clone, Debug)]
+pub(crate) struct Stream {
+    pub(crate) random: Random,
+    pub(crate) budget: BudgetId,
+    pub(crate) user: UserId,
+    pub(crate) recipe: Arc<Recipe>,
+    pub(crate) pace: Pace,
+    /// When its team is on and off, and the part of its submissions that it makes nevertheless while off.
+    pub(crate) phases: Option<(Arc<Phases>, f64)>,
+    /// It begins between `from` and `from` + `spread`.
+    pub(crate) from: Time,
+    pub(crate) spread: Span,
+    pub(crate) until: Time,
+}
+
+impl Stream {
+    /// Its first submission.
+    pub(crate) fn first(&mut self) -> Option<Time> {
+        let within = (self.spread.0 as f64 * self.random.unit()) as i64;
+        let gap = match self.pace {
+            Pace::Closed { .. } => 0,
+            Pace::Open { every } => self.random.exponential(every.0 as f64) as i64,
+        };
+        self.allowed(self.from + Span(within + gap))
+    }
+
+    /// The workload it submits now.
+    pub(crate) fn draw(&mut self, number: u32) -> Job {
+        self.recipe.draw(&mut self.random, self.budget, self.user, number)
+    }
+
+    /// The next submission of an open loop, after one at `at`.
+    pub(crate) fn after_submission(&mut self, at: Time) -> Option<Time> {
+        match self.pace {
+            Pace::Closed { .. } => None,
+            Pace::Open { every } => self.after(at, every),
+        }
+    }
+
+    /// The next submission of a closed loop, after the end of a workload at `at`.
+    pub(crate) fn after_end(&mut self, at: Time) -> Option<Time> {
+        match self.pace {
+            Pace::Closed { think } => self.after(at, think),
+            Pace::Open { .. } => None,
+        }
+    }
+
+    fn after(&mut self, at: Time, mean: Span) -> Option<Time> {
+        let gap = self.random.exponential(mean.0 as f64) as i64;
+        self.allowed(at + Span(gap.max(1000)))
+    }
+
+    /// `at`, or when the team is on again and people are back at their keyboards; `None` after the stream's end.
+    fn allowed(&mut self, at: Time) -> Option<Time> {
+        let Some((phases, while_off)) = &self.phases else { return (at < self.until).then_some(at) };
+        let waits = self.random.unit() >= *while_off;
+        let back = self.random.exponential(Span::minutes(30).0 as f64) as i64;
+        let at = match phases.off_until(at) {
+            Some(on_again) if waits => on_again + Span(back),
+            _ => at,
+        };
+        (at < self.until).then_some(at)
+    }
+}
+
+impl StreamFile {
+    /// The distribution that this stream describes.
+    pub(crate) fn recipe(&self, knobs: &Knobs) -> Recipe {
+        let gangs: Vec<Gang> = self.gangs.get_ref().iter().map(|g| Gang::new(g.members, g.gpus_per_member)).collect();
+        let weights: Vec<f64> = if self.weights.is_empty() { vec![1.0; gangs.len()] } else { self.weights.iter().map(|w| w.value()).collect() };
+        Recipe {
+            gangs,
+            gang_weights: cumulative(weights),
+            work: WorkLengths {
+                median: self.work.0,
+                spread: self.spread.value(),
+                min: self.work_min.map_or(Span::seconds(1), Span::from),
+                max: self.work_max.map_or(Span::days(30), Span::from),
+            },
+            min_runtimes: self.min_runtimes.iter().map(|&m| m.into()).filter(|&m| m > Span::ZERO).collect(),
+            min_runtime_max: knobs.min_runtime_max,
+            end_max: knobs.end_max,
+            resume: self.resume.map_or(1.0, Fraction::value),
+            restart: self.restart.value(),
+            time_limit: self.time_limit.map(Fraction::value),
+            priority: self.priority,
+            fails: self.fails.value(),
+        }
+    }
+
+    /// Closed or open; `None` if it says neither or both.
+    pub(crate) fn pace(&self) -> Option<Pace> {
+        match (self.outstanding, self.every) {
+            (Some(_), None) => Some(Pace::Closed { think: self.think.map_or(Span::minutes(1), Span::from) }),
+            (None, Some(every)) if every.0 > Span::ZERO && self.think.is_none() => Some(Pace::Open { every: every.0 }),
+            _ => None,
+        }
+    }
+}

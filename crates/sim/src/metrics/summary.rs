@@ -1,0 +1,157 @@
+//! From exact sums to the result: the only place where figures become floating point.
+
+use super::Metrics;
+use super::delivery::{Fine, Meter};
+use super::figures::{Score, Sums, arrears};
+use super::waits::{SlowdownLog, WaitLog};
+use crate::percentile::nearest_rank;
+use crate::result::{Arrears, BudgetResult, PolicyResult, Slowdown, Slowdowns, Waits, WaitsByClass};
+use std::time::Duration;
+use stipend_core::quantity::{Claim, GpuMs, Span};
+
+impl Metrics {
+    /// The result, once the run has ended; `wall` is how long it took.
+    pub fn result(&self, policy: &str, wall: Duration) -> PolicyResult {
+        let leaves: Vec<&Meter> = self.delivery.in_tree_order().into_iter().filter(|meter| meter.children.is_empty()).collect();
+        let sums = leaves.iter().map(|meter| Sums::of(&meter.hours));
+        let owed = Fine(sums.clone().map(|sums| sums.owed.0).sum());
+        let delivered = Fine(sums.map(|sums| sums.delivered.0).sum());
+        let total = |score: fn(&[_]) -> Score| leaves.iter().map(|meter| score(&meter.hours)).fold(Score::default(), Score::plus);
+        let (totals, truth, counts) = (&self.totals, &self.truth, &self.counts);
+        let lost = truth.lost_allocated + truth.lost_unallocated;
+        let of_capacity = |part: GpuMs| fraction(part.0, totals.capacity.0);
+        PolicyResult {
+            policy: policy.to_owned(),
+            wall_seconds: round(wall.as_secs_f64(), 3),
+            demand_ratio: of_capacity(totals.demand),
+            occupancy: of_capacity(totals.allocated + totals.unallocated),
+            useful_fraction: of_capacity(truth.useful),
+            lost_fraction: of_capacity(lost),
+            lost_allocated_fraction: of_capacity(truth.lost_allocated),
+            lost_unallocated_fraction: of_capacity(truth.lost_unallocated),
+            allocated_fraction: of_capacity(totals.allocated),
+            unallocated_fraction: of_capacity(totals.unallocated),
+            owed_bound: ratio(Fine::of(totals.fillable).0.min(owed.0), owed.0).unwrap_or(1.0),
+            owed_gpu_hours: fine_gpu_hours(owed),
+            delivered_gpu_hours: fine_gpu_hours(delivered),
+            delivered_of_owed: part(total(Score::period)),
+            delivered_of_owed_daily: part(total(Score::daily)),
+            budgets: self.delivery.in_tree_order().into_iter().map(|meter| self.budget(meter)).collect(),
+            arrears_claim_hours: self.arrears(&leaves),
+            slowdown: Slowdowns {
+                debug: slowdown(&self.waits.slowdown_debug),
+                medium: slowdown(&self.waits.slowdown_medium),
+                largest: slowdown(&self.waits.slowdown_largest),
+            },
+            waits: self.waits(),
+            gangs_over_claim: waits(self.waits.over_claim.clone()),
+            preemptions: counts.preemptions,
+            preemptions_allocated: counts.preemptions_allocated,
+            lost_gpu_hours: gpu_hours(lost),
+            useful_gpu_hours: gpu_hours(truth.useful),
+            promises: None,
+            submitted: counts.submitted,
+            completed: counts.completed,
+            failed: counts.failed,
+        }
+    }
+
+    /// How many days were measured.
+    pub fn measured_days(&self) -> f64 {
+        round(self.measured().0 as f64 / (24.0 * HOUR_MS), 6)
+    }
+
+    fn budget(&self, meter: &Meter) -> BudgetResult {
+        let sums = Sums::of(&meter.hours);
+        BudgetResult {
+            path: meter.path.clone(),
+            leaf: meter.children.is_empty(),
+            claim: round(meter.claim.0 as f64 / Claim::WHOLE.0 as f64, 9),
+            mean_demand_gpus: round(ratio(meter.demand.0.into(), self.measured().0.into()).unwrap_or(0.0), 3),
+            owed_gpu_hours: fine_gpu_hours(sums.owed),
+            delivered_gpu_hours: fine_gpu_hours(sums.delivered),
+            delivered_of_owed: part(Score::period(&meter.hours)),
+            delivered_of_owed_daily: part(Score::daily(&meter.hours)),
+            beyond_owed_gpu_hours: fine_gpu_hours(Fine((sums.delivered.0 - sums.owed.0).max(0))),
+            lapsed_gpu_hours: None,
+        }
+    }
+
+    fn arrears(&self, leaves: &[&Meter]) -> Arrears {
+        let last = self.last_hour();
+        let mut samples: Vec<i64> = leaves.iter().flat_map(|meter| arrears(&meter.hours, last)).collect();
+        samples.sort_unstable();
+        let at = |percent| nearest_rank(&samples, percent).map(|ms| round(ms as f64 / HOUR_MS, 3));
+        Arrears { p50: at(50), p90: at(90), max: at(100) }
+    }
+
+    /// How long the last hour bucket is.
+    fn last_hour(&self) -> Span {
+        match self.measured().0 % super::HOUR.0 {
+            0 => super::HOUR,
+            rest => Span(rest),
+        }
+    }
+
+    fn waits(&self) -> WaitsByClass {
+        let logs = &self.waits;
+        WaitsByClass {
+            all: waits(WaitLog::together(&[&logs.debug, &logs.medium, &logs.largest])),
+            debug: waits(logs.debug.clone()),
+            medium: waits(logs.medium.clone()),
+            largest: waits(logs.largest.clone()),
+            unallocated: waits(logs.unallocated.clone()),
+            requeued: waits(logs.requeued.clone()),
+        }
+    }
+}
+
+/// Milliseconds in an hour.
+const HOUR_MS: f64 = 3_600_000.0;
+
+fn waits(mut log: WaitLog) -> Waits {
+    log.waits.sort_unstable();
+    let at = |percent| nearest_rank(&log.waits, percent).map(|wait: Span| wait.0 as f64 / 1000.0);
+    Waits {
+        count: log.waits.len() as u64,
+        never_started: log.never_started,
+        p50_s: at(50),
+        p90_s: at(90),
+        p99_s: at(99),
+        max_s: at(100),
+    }
+}
+
+fn slowdown(log: &SlowdownLog) -> Slowdown {
+    let mut values = log.0.clone();
+    values.sort_unstable();
+    let at = |percent| nearest_rank(&values, percent).map(|ppm| round(ppm as f64 / 1e6, 3));
+    Slowdown { count: values.len() as u64, p50: at(50), p90: at(90) }
+}
+
+/// What was met of what was owed; `None` where nothing was owed.
+fn part(score: Score) -> Option<f64> {
+    ratio(score.met, score.owed)
+}
+
+fn fraction(part: i64, whole: i64) -> f64 {
+    ratio(part.into(), whole.into()).unwrap_or(0.0)
+}
+
+/// `part / whole` to six decimals, `None` of nothing.
+fn ratio(part: i128, whole: i128) -> Option<f64> {
+    (whole != 0).then(|| round(part as f64 / whole as f64, 6))
+}
+
+fn gpu_hours(time: GpuMs) -> f64 {
+    round(time.0 as f64 / HOUR_MS, 3)
+}
+
+fn fine_gpu_hours(time: Fine) -> f64 {
+    round(time.0 as f64 / (Claim::WHOLE.0 as f64 * HOUR_MS), 3)
+}
+
+fn round(value: f64, decimals: i32) -> f64 {
+    let scale = 10_f64.powi(decimals);
+    (value * scale).round() / scale
+}

@@ -1,0 +1,10 @@
+//! The result for people: one table, policies side by side, and what it says.
+
+mod budgets;
+mod cell;
+mod meaning;
+mod rows;
+mod seeds;
+pub mod table;
+#[cfg(test)]
+mod tests;

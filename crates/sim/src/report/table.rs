@@ -1,0 +1,91 @@
+//! The one table, policies side by side; with several seeds each cell shows the median and, below it, the worst.
+
+use super::rows::{Better, Content, ROWS};
+use super::seeds::{median, worst};
+use super::{budgets, meaning};
+use crate::result::{PolicyResult, RunResult};
+use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
+
+/// How wide a report may be, in characters.
+pub(super) const WIDTH: u16 = 80;
+
+/// One line below the header, nothing else.
+const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─'));
+
+/// The whole report. `runs` is one result a seed, each with the same policies in the same order; at least one of each.
+/// `with_budgets` adds a table of the budgets under the first policy.
+pub fn report(runs: &[RunResult], with_budgets: bool) -> String {
+    let mut report = format!("{}\n\n{}\n\n{}", title(runs), policies(runs).trim_fmt(), meaning::sentences(runs));
+    if with_budgets {
+        report.push_str(&format!("\n\n{}", budgets::table(runs)));
+    }
+    report
+}
+
+/// `lab: 1024 GPUs, 30 days, seed 1`
+fn title(runs: &[RunResult]) -> String {
+    let run = &runs[0];
+    let days = (run.sim_days * 10.0).round() / 10.0;
+    let what = format!("{}: {} GPUs, {days} days", run.scenario, run.capacity_gpus);
+    match runs {
+        [_] => format!("{what}, seed {}", run.seed),
+        _ => format!("{what}, {} seeds: in each cell the median, below it the worst", runs.len()),
+    }
+}
+
+fn policies(runs: &[RunResult]) -> Table {
+    let mut table = bare();
+    let names = runs[0].policies.iter().map(|policy| policy.policy.clone());
+    table.set_header(std::iter::once(String::new()).chain(names));
+    for (label, content) in ROWS {
+        let cells = (0..runs[0].policies.len()).map(|index| {
+            let results: Vec<&PolicyResult> = runs.iter().map(|run| &run.policies[index]).collect();
+            cell(&results, *content)
+        });
+        table.add_row(std::iter::once((*label).to_owned()).chain(cells));
+    }
+    align(&mut table, 1);
+    table
+}
+
+/// One policy's cell, over all seeds.
+fn cell(results: &[&PolicyResult], content: Content) -> String {
+    match content {
+        Content::Text(text) => text(results),
+        Content::Figures(unit, better, figures) => {
+            let columns = transpose(&results.iter().map(|result| figures(result)).collect::<Vec<_>>());
+            let middle = unit.cell(&columns.iter().map(|column| median(column)).collect::<Vec<_>>());
+            if results.len() == 1 || columns.is_empty() {
+                return middle;
+            }
+            let below = match better {
+                Better::Neither => format!("{} to {}", unit.cell(&[worst(&columns[0], Better::Higher)]), unit.cell(&[worst(&columns[0], Better::Lower)])),
+                better => unit.cell(&columns.iter().map(|column| worst(column, better)).collect::<Vec<_>>()),
+            };
+            format!("{middle}\n{below}")
+        }
+    }
+}
+
+/// From figures by seed to seeds by figure.
+fn transpose(by_seed: &[Vec<Option<f64>>]) -> Vec<Vec<Option<f64>>> {
+    (0..by_seed[0].len()).map(|index| by_seed.iter().map(|figures| figures[index]).collect()).collect()
+}
+
+/// A table without ornament that fits the width.
+pub(super) fn bare() -> Table {
+    let mut table = Table::new();
+    table.load_style(STYLE).set_content_arrangement(ContentArrangement::Dynamic).set_width(WIDTH);
+    table
+}
+
+/// Figures to the right, labels to the left, `blanks` between.
+pub(super) fn align(table: &mut Table, blanks: u16) {
+    for (index, column) in table.column_iter_mut().enumerate() {
+        if index == 0 {
+            column.set_padding((0, 0));
+        } else {
+            column.set_padding((blanks, 0)).set_cell_alignment(CellAlignment::Right);
+        }
+    }
+}

@@ -1,0 +1,364 @@
+//! A scenario file, field by field as it is written. What the fields mean together is settled in `resolve`.
+
+use super::knobs::KnobsFile;
+use super::length::{At, Fraction, GangText, Length};
+use crate::generate::lab::LabFile;
+use crate::generate::stream::StreamFile;
+use crate::trace::rules::TraceFile;
+use serde::Deserialize;
+use stipend_core::spec::{LeafOrder, OnPreempt, Severity, WorkloadKind};
+use toml::Spanned;
+
+/// The whole file.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ScenarioFile {
+    /// A short name, usually the file's own.
+    pub(crate) name: String,
+    /// What it shows, in a sentence or two.
+    pub(crate) description: String,
+    /// The seed used where none is asked for. Default 1.
+    #[serde(default = "one")]
+    pub(crate) seed: u64,
+    /// How long the run goes before anything is measured. Default none.
+    #[serde(default)]
+    pub(crate) warmup: Length,
+    /// How long is measured; submissions stop at its end.
+    pub(crate) measure: Spanned<Length>,
+    /// Whether the run goes on after `measure`, without new submissions, until everything has ended. Default false.
+    #[serde(default)]
+    pub(crate) drain: bool,
+    /// The nodes.
+    pub(crate) pool: Option<Spanned<PoolFile>>,
+    /// The policy's knobs; what is left out has its default.
+    #[serde(default)]
+    pub(crate) policy: KnobsFile,
+    /// The budget tree, parents named before or after their children.
+    #[serde(default)]
+    pub(crate) budgets: Vec<BudgetFile>,
+    /// How the simulated machines and programs behave.
+    #[serde(default)]
+    pub(crate) model: ModelFile,
+    /// How often hosts fail.
+    pub(crate) failures: Option<FailuresFile>,
+    /// A lab: users and teams who keep submitting (closed loop).
+    pub(crate) lab: Option<Spanned<LabFile>>,
+    /// Streams of similar workloads.
+    #[serde(default)]
+    pub(crate) streams: Vec<Spanned<StreamFile>>,
+    /// Workloads from a file.
+    pub(crate) trace: Option<Spanned<TraceFile>>,
+    /// Workloads one by one.
+    #[serde(default)]
+    pub(crate) workloads: Vec<Spanned<WorkloadFile>>,
+    /// What else happens, one by one.
+    #[serde(default)]
+    pub(crate) happenings: Vec<Spanned<HappeningFile>>,
+}
+
+fn one() -> u64 {
+    1
+}
+
+/// `[pool]`: equal nodes (`nodes`, …), or groups of them.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PoolFile {
+    /// How many equal nodes.
+    #[serde(default)]
+    pub(crate) nodes: u32,
+    /// GPUs of each, 1 to 64. Default 8.
+    #[serde(default = "eight")]
+    pub(crate) gpus_per_node: Spanned<u32>,
+    /// How many nodes stand in one block. Default 16.
+    #[serde(default = "sixteen")]
+    pub(crate) nodes_per_block: Spanned<u32>,
+    /// How many of the nodes, the last ones, are set aside as express nodes. Default none.
+    pub(crate) express_nodes: Option<Spanned<u32>>,
+    /// CPUs of each node. Default 0: CPUs are not counted.
+    #[serde(default)]
+    pub(crate) cpus: u32,
+    /// Memory of each node in GiB. Default 0: memory is not counted.
+    #[serde(default)]
+    pub(crate) memory_gib: u64,
+    /// Further nodes that differ.
+    #[serde(default)]
+    pub(crate) groups: Vec<NodeGroupFile>,
+}
+
+fn eight() -> Spanned<u32> {
+    Spanned::new(0..0, 8)
+}
+
+fn sixteen() -> Spanned<u32> {
+    Spanned::new(0..0, 16)
+}
+
+/// `[[pool.groups]]`: nodes that are alike.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct NodeGroupFile {
+    /// How many.
+    pub(crate) nodes: u32,
+    /// GPUs of each, 1 to 64.
+    pub(crate) gpus: Spanned<u32>,
+    /// The block they stand in.
+    #[serde(default)]
+    pub(crate) block: u32,
+    /// Whether they are express nodes. Default false.
+    #[serde(default)]
+    pub(crate) express: bool,
+    /// CPUs of each. Default 0: not counted.
+    #[serde(default)]
+    pub(crate) cpus: u32,
+    /// Memory of each in GiB. Default 0: not counted.
+    #[serde(default)]
+    pub(crate) memory_gib: u64,
+}
+
+/// `[[budgets]]`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct BudgetFile {
+    /// Its full path, such as `lab/nlp/olmo`.
+    pub(crate) path: Spanned<String>,
+    /// Its part of its parent in percent, up to four decimals. The root may leave it out.
+    pub(crate) share: Option<Spanned<f64>>,
+    /// The most GPUs its allocated work may hold at once.
+    pub(crate) gpus_max: Option<u32>,
+    /// The most GPUs its unallocated work may hold at once.
+    pub(crate) unallocated_gpus_max: Option<u32>,
+    /// The longest contract that may start here.
+    pub(crate) min_runtime_max: Option<Length>,
+    /// The order of its work, if it is a leaf: `priority` (default), `fifo` or `shortest-contract`.
+    #[serde(default)]
+    pub(crate) order: OrderText,
+}
+
+/// `order` of a budget.
+#[derive(Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum OrderText {
+    #[default]
+    Priority,
+    Fifo,
+    ShortestContract,
+}
+
+impl From<OrderText> for LeafOrder {
+    fn from(order: OrderText) -> LeafOrder {
+        match order {
+            OrderText::Priority => LeafOrder::Priority,
+            OrderText::Fifo => LeafOrder::Fifo,
+            OrderText::ShortestContract => LeafOrder::ShortestContract,
+        }
+    }
+}
+
+/// `on_preempt` of a workload.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum OnPreemptText {
+    #[default]
+    Resume,
+    Restart,
+    End,
+}
+
+impl From<OnPreemptText> for OnPreempt {
+    fn from(text: OnPreemptText) -> OnPreempt {
+        match text {
+            OnPreemptText::Resume => OnPreempt::Resume,
+            OnPreemptText::Restart => OnPreempt::Restart,
+            OnPreemptText::End => OnPreempt::End,
+        }
+    }
+}
+
+/// `[model]`: what the scheduler is not told.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ModelFile {
+    /// What every lease of `resume` work after its first pays before it makes progress. Default: the knob `restart_cost`.
+    pub(crate) restart_cost: Option<Length>,
+    /// How long after the stop signal a process leaves, at most the grace. Default: the whole grace.
+    pub(crate) exit_after: Option<Length>,
+    /// From the assignment of GPUs until all members run. Default 0.
+    #[serde(default)]
+    pub(crate) start_delay: Length,
+    /// How long after a node was lost its leases are fenced, so that they certainly no longer run. Default 2 minutes.
+    #[serde(default = "two_minutes")]
+    pub(crate) fence_after: Length,
+}
+
+fn two_minutes() -> Length {
+    Length(stipend_core::quantity::Span::minutes(2))
+}
+
+impl Default for ModelFile {
+    fn default() -> ModelFile {
+        ModelFile { restart_cost: None, exit_after: None, start_delay: Length::default(), fence_after: two_minutes() }
+    }
+}
+
+/// `[failures]`: hosts that fail, and how.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct FailuresFile {
+    /// Mean time between the failures of one host, exponentially distributed.
+    pub(crate) host_mtbf: Spanned<Length>,
+    /// How long a repair takes in the median (log-normal, spread 0.8), from the moment the host is empty or lost.
+    pub(crate) repair: Length,
+    /// Weight of hosts that go without a word.
+    #[serde(default)]
+    pub(crate) lost: Fraction,
+    /// Weight of hosts that must stop at once.
+    #[serde(default)]
+    pub(crate) critical: Fraction,
+    /// Weight of hosts that take nothing new but may finish their contracts.
+    #[serde(default)]
+    pub(crate) sick: Fraction,
+    /// Weight of planned maintenance.
+    #[serde(default)]
+    pub(crate) maintenance: Fraction,
+}
+
+/// `[[workloads]]`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct WorkloadFile {
+    /// When it is submitted.
+    #[serde(default)]
+    pub(crate) at: At,
+    /// Its name, once in the scenario.
+    pub(crate) name: Spanned<String>,
+    /// Who submits it. Default: the budget's own name.
+    pub(crate) user: Option<String>,
+    /// The leaf budget's path.
+    pub(crate) budget: Spanned<String>,
+    /// Members × GPUs of each, such as `"2x8"`.
+    pub(crate) gang: Spanned<GangText>,
+    /// CPUs each member asks for. Default: the node's part of its GPUs.
+    #[serde(default)]
+    pub(crate) cpus_per_member: u32,
+    /// Memory in GiB each member asks for. Default: the node's part of its GPUs.
+    #[serde(default)]
+    pub(crate) memory_gib_per_member: u64,
+    /// Whether all members must stand in one block. Default false.
+    #[serde(default)]
+    pub(crate) same_block: bool,
+    /// The contract; 0s is unallocated work. `end` work has its time limit instead.
+    #[serde(default)]
+    pub(crate) min_runtime: Length,
+    /// The most running time over all attempts.
+    pub(crate) time_limit: Option<Spanned<Length>>,
+    /// `resume` (default), `restart` or `end`.
+    #[serde(default)]
+    pub(crate) on_preempt: OnPreemptText,
+    /// Order inside its budget. Default 0.
+    #[serde(default)]
+    pub(crate) priority: i16,
+    /// How long it must run, undisturbed, until it is done.
+    pub(crate) work: Spanned<Length>,
+    /// Whether it then fails instead of completing. Default false.
+    #[serde(default)]
+    pub(crate) fails: bool,
+    /// How often it banks its progress. Default: its contract, at most 1 h; 30 min if unallocated.
+    pub(crate) checkpoint_every: Option<Length>,
+    /// Whether the scheduler is told `checkpoint_every`. Default true.
+    #[serde(default = "yes")]
+    pub(crate) checkpoint_known: bool,
+    /// Interactive work. Default false.
+    #[serde(default)]
+    pub(crate) session: bool,
+    /// How many alike are submitted at once, named `name-1`, `name-2`, … Default 1.
+    #[serde(default = "single")]
+    pub(crate) count: u32,
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn single() -> u32 {
+    1
+}
+
+impl WorkloadFile {
+    /// Batch or session.
+    pub(crate) fn kind(&self) -> WorkloadKind {
+        if self.session { WorkloadKind::Session } else { WorkloadKind::Batch }
+    }
+}
+
+/// `severity` of a drain.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum SeverityText {
+    Maintenance,
+    #[default]
+    Sick,
+    Critical,
+}
+
+impl From<SeverityText> for Severity {
+    fn from(text: SeverityText) -> Severity {
+        match text {
+            SeverityText::Maintenance => Severity::Maintenance,
+            SeverityText::Sick => Severity::Sick,
+            SeverityText::Critical => Severity::Critical,
+        }
+    }
+}
+
+/// `what` of a happening.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum WhatText {
+    /// A node should leave service: `node`, `severity`, `reason`; `lasts` is the repair after it.
+    Drain,
+    /// A node no longer answers: `node`; `lasts` is the repair.
+    Lose,
+    /// A node is healthy again: `node`.
+    Ready,
+    /// The owner withdraws: `workload`.
+    Cancel,
+    /// An administrator stops: `workload`, `reason`.
+    Stop,
+    /// A waiting workload may not start: `workload`, `reason`.
+    Hold,
+    /// It may again: `workload`.
+    Release,
+    /// From now on the processes of `workload` ignore the stop signal, and leave `lasts` after it.
+    Stick,
+    /// The next start of `workload` takes `lasts`.
+    SlowStart,
+    /// A budget's share changes: `budget`, `share`.
+    Share,
+}
+
+/// `[[happenings]]`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct HappeningFile {
+    /// When.
+    pub(crate) at: At,
+    /// What.
+    pub(crate) what: WhatText,
+    /// The node's number, from 0.
+    pub(crate) node: Option<u32>,
+    /// The name of a workload of `[[workloads]]`.
+    pub(crate) workload: Option<String>,
+    /// The path of a budget.
+    pub(crate) budget: Option<String>,
+    /// The budget's new share in percent.
+    pub(crate) share: Option<f64>,
+    /// How urgent a drain is: `maintenance`, `sick` (default) or `critical`.
+    #[serde(default)]
+    pub(crate) severity: SeverityText,
+    /// Why, in words.
+    #[serde(default)]
+    pub(crate) reason: String,
+    /// How long it lasts.
+    pub(crate) lasts: Option<Length>,
+}

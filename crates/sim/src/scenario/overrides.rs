@@ -1,0 +1,151 @@
+//! `--set key=value`: changes of a scenario without editing its file.
+
+use super::error::ScenarioError;
+use super::file::{FailuresFile, ModelFile, PoolFile, ScenarioFile};
+use super::knobs::KnobsFile;
+use crate::generate::lab::LabFile;
+use crate::trace::rules::TraceFile;
+use serde::de::{self, Deserialize, Deserializer, Visitor};
+use std::borrow::Cow;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// One override, its value parsed as TOML where it is TOML and taken as text otherwise.
+pub(crate) struct Override<'a> {
+    text: &'a str,
+    path: Vec<&'a str>,
+    value: DeValue<'a>,
+}
+
+/// What TOML makes of each override's value; kept apart because the parsed values borrow from it.
+pub(crate) fn documents(texts: &[String]) -> Vec<String> {
+    texts.iter().map(|text| format!("v = {}", text.split_once('=').map_or("", |(_, value)| value.trim()))).collect()
+}
+
+/// Splits and resolves `key=value` texts; `documents` are theirs.
+pub(crate) fn parse<'a>(texts: &'a [String], documents: &'a [String]) -> Result<Vec<Override<'a>>, ScenarioError> {
+    texts.iter().zip(documents).map(|(text, document)| parse_one(text, document)).collect()
+}
+
+fn parse_one<'a>(text: &'a str, document: &'a str) -> Result<Override<'a>, ScenarioError> {
+    let wrong = |message: String| ScenarioError::Override { text: text.into(), message };
+    let Some((key, value)) = text.split_once('=') else {
+        return Err(wrong("expected key=value, such as pool.nodes=96 or lookback=1d".into()));
+    };
+    let path = path_of(key.trim()).map_err(wrong)?;
+    // Only a complete TOML value counts as one: `1d` and a file's path are none and stay text.
+    let parsed = DeTable::parse(document).ok().filter(|table| table.get_ref().len() == 1).and_then(|table| table.into_inner().remove("v"));
+    let value = parsed.map_or(DeValue::String(Cow::Borrowed(value.trim())), Spanned::into_inner);
+    Ok(Override { text, path, value })
+}
+
+/// The sections whose fields may be named without the section, with the names of their fields.
+fn sections() -> [(&'static str, &'static [&'static str]); 6] {
+    [
+        ("policy", field_names::<KnobsFile>()),
+        ("pool", field_names::<PoolFile>()),
+        ("lab", field_names::<LabFile>()),
+        ("model", field_names::<ModelFile>()),
+        ("failures", field_names::<FailuresFile>()),
+        ("trace", field_names::<TraceFile>()),
+    ]
+}
+
+/// `pool.nodes` as it is; `nodes` looked up in the sections; `trace` is the trace's file.
+fn path_of(key: &str) -> Result<Vec<&str>, String> {
+    let top = field_names::<ScenarioFile>();
+    if key == "trace" {
+        return Ok(vec!["trace", "file"]);
+    }
+    if let Some((section, field)) = key.split_once('.') {
+        let Some((_, fields)) = sections().into_iter().find(|(name, _)| *name == section) else {
+            let names: Vec<&str> = sections().iter().map(|(name, _)| *name).collect();
+            return Err(unknown(section, "section", &names));
+        };
+        return if fields.contains(&field) { Ok(vec![section, field]) } else { Err(unknown(field, &format!("field of [{section}]"), fields)) };
+    }
+    if top.contains(&key) {
+        return Ok(vec![key]);
+    }
+    if let Some((section, _)) = sections().into_iter().find(|(_, fields)| fields.contains(&key)) {
+        return Ok(vec![section, key]);
+    }
+    let all: Vec<&str> = top.iter().copied().chain(sections().into_iter().flat_map(|(_, fields)| fields.iter().copied())).collect();
+    Err(unknown(key, "field", &all))
+}
+
+fn unknown(name: &str, kind: &str, known: &[&str]) -> String {
+    match nearest(name, known) {
+        Some(near) => format!("there is no {kind} `{name}`; did you mean `{near}`?"),
+        None => format!("there is no {kind} `{name}`; there are {}", known.join(", ")),
+    }
+}
+
+/// Puts the overrides into the document; their spans lie beyond `end`, one after the other.
+pub(crate) fn insert<'a>(document: &mut DeTable<'a>, overrides: &'a [Override<'a>], end: usize) -> Result<(), ScenarioError> {
+    for (number, one) in overrides.iter().enumerate() {
+        let at = end + 1 + number..end + 1 + number;
+        let (last, parents) = one.path.split_last().expect("a path has at least one part");
+        let mut table = &mut *document;
+        for parent in parents {
+            let key = Spanned::new(at.clone(), Cow::Borrowed(*parent));
+            let entry = table.entry(key).or_insert_with(|| Spanned::new(at.clone(), DeValue::Table(DeTable::new())));
+            let DeValue::Table(inner) = entry.get_mut() else {
+                return Err(ScenarioError::Override { text: one.text.into(), message: format!("`{parent}` is no section in this scenario") });
+            };
+            table = inner;
+        }
+        table.remove(*last);
+        table.insert(Spanned::new(at.clone(), Cow::Borrowed(*last)), Spanned::new(at, one.value.clone()));
+    }
+    Ok(())
+}
+
+/// The known name that differs least from `name`, if it is near.
+pub(crate) fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
+    let limit = (name.len() / 3).max(2);
+    known.iter().map(|&k| (distance(name, k), k)).filter(|&(d, _)| d <= limit).min_by_key(|&(d, _)| d).map(|(_, k)| k)
+}
+
+/// Levenshtein's distance in bytes.
+fn distance(a: &str, b: &str) -> usize {
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.bytes().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, y) in b.bytes().enumerate() {
+            let substituted = diagonal + usize::from(x != y);
+            diagonal = row[j + 1];
+            row[j + 1] = substituted.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}
+
+/// The names of a struct's fields, from its own `Deserialize`, so that no list is kept by hand.
+fn field_names<'de, T: Deserialize<'de>>() -> &'static [&'static str] {
+    let mut names: &'static [&'static str] = &[];
+    // Always an error: the asker takes the names and stops.
+    let _ = T::deserialize(Asker(&mut names));
+    names
+}
+
+struct Asker<'a>(&'a mut &'static [&'static str]);
+
+impl<'de> Deserializer<'de> for Asker<'_> {
+    type Error = de::value::Error;
+
+    fn deserialize_any<V: Visitor<'de>>(self, _visitor: V) -> Result<V::Value, Self::Error> {
+        Err(de::Error::custom("only structs have field names"))
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(self, _name: &'static str, fields: &'static [&'static str], _visitor: V) -> Result<V::Value, Self::Error> {
+        *self.0 = fields;
+        Err(de::Error::custom("asked for the names only"))
+    }
+
+    serde::forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit unit_struct newtype_struct seq tuple
+        tuple_struct map enum identifier ignored_any
+    }
+}
