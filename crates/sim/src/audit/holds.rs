@@ -14,6 +14,8 @@ impl Auditor {
             return;
         }
         let slots = self.check_placement(id, &line.placement, &line.claimant);
+        // Caps are judged once, when the plan is made.
+        self.check_caps(id);
         for (node, gpus) in &slots {
             let row = &self.world.nodes.rows[*node];
             if !self.may_start_on(&self.world.workloads[&id], row) {
@@ -99,6 +101,10 @@ impl Auditor {
     /// A claimant starts on its hold and ends it; the strongest licence that its start may name.
     pub(super) fn start_from_hold(&mut self, id: Id, slots: &Slots, label: &str) -> Licence {
         self.close_hold(id);
+        // One that ended for another reason holds nothing any more.
+        if self.instant.said_gone.iter().any(|(gone, _)| *gone == id) {
+            return Licence::Free;
+        }
         let Some(hold) = self.instant.closed.get(&id) else { return Licence::Free };
         let held = |node: &usize, gpu: &u8| hold.slots.iter().any(|(other, gpus)| other == node && gpus.contains(gpu));
         if slots.iter().any(|(node, gpus)| gpus.iter().any(|gpu| !held(node, gpu))) {

@@ -26,7 +26,7 @@ pub(super) struct Bill {
     pub(super) upto: i64,
     pub(super) gpus: i64,
     ended: Option<(i64, Outcome)>,
-    by_force: bool,
+    is_struck: bool,
     refunds: Vec<(i64, i64)>,
 }
 
@@ -78,7 +78,7 @@ impl Auditor {
     pub(super) fn open_bill(&mut self, id: Id) {
         let workload = &self.world.workloads[&id];
         let (now, gpus) = (self.now(), i64::from(workload.asked.charged_gpus));
-        let bill = Bill { leaf: workload.leaf, label: workload.label.clone(), from: now, upto: now, gpus, ended: None, by_force: false, refunds: Vec::new() };
+        let bill = Bill { leaf: workload.leaf, label: workload.label.clone(), from: now, upto: now, gpus, ended: None, is_struck: false, refunds: Vec::new() };
         self.ledger.bills.insert((id, workload.attempts), bill);
     }
 
@@ -90,10 +90,12 @@ impl Auditor {
         }
     }
 
-    /// A critical drain or a lost node stopped it: its last part may be refunded.
-    pub(super) fn mark_forced(&mut self, id: Id, attempt: u32) {
-        if let Some(bill) = self.ledger.bills.get_mut(&(id, attempt)) {
-            bill.by_force = true;
+    /// A node of this lease was lost or drains critically: it is stopped for that, and its last part may be refunded.
+    pub(super) fn strike(&mut self, id: Id) {
+        let Some(lease) = self.world.lease_mut(id) else { return };
+        lease.is_struck = true;
+        if let Some(bill) = self.ledger.bills.get_mut(&(id, lease.attempt)) {
+            bill.is_struck = true;
         }
     }
 
@@ -196,7 +198,7 @@ impl Auditor {
                 let seen = format!("{} attempt {} is charged up to {} ms", bill.label, key.1, bill.upto);
                 self.findings.add(Law::Ledger, seen, format!("from its start at {} to its end at {ended} ms", bill.from));
             }
-            if !bill.refunds.is_empty() && !bill.by_force && !matches!(how, Outcome::NodeLost | Outcome::StartTimeout) {
+            if !bill.refunds.is_empty() && !bill.is_struck && !matches!(how, Outcome::NodeLost | Outcome::StartTimeout) {
                 let seen = format!("{} attempt {} ended as {how:?} and got GPU time back", bill.label, key.1);
                 self.findings.add(Law::Refund, seen, "refunds are for faults of the infrastructure");
             }

@@ -76,7 +76,9 @@ impl Auditor {
         }
         let slots = self.check_placement(id, &line.placement, &line.workload);
         self.check_nodes(id, &slots);
-        self.check_caps(id);
+        if !self.world.holds.contains_key(&id) {
+            self.check_caps(id);
+        }
         self.check_entry(id, line.licence, &slots);
         self.begin_lease(id, line, slots);
     }
@@ -99,6 +101,7 @@ impl Auditor {
             plan: None,
             stopping_since: None,
             stop_grace: 0,
+            is_struck: false,
         };
         let (leaf, gpus) = (workload.leaf, workload.counted(line.occupancy));
         workload.phase = Phase::Leased(lease);
@@ -182,9 +185,6 @@ impl Auditor {
         workload.ran += lease.running_since.map_or(0, |since| now - since);
         let leaf = workload.leaf;
         self.world.planned.remove(&id);
-        if lease.slots.iter().any(|(node, _)| self.world.nodes.rows[*node].is_failing()) {
-            self.mark_forced(id, lease.attempt);
-        }
         self.world.assign(&lease.slots, None, now);
         self.world.budgets.rows[leaf].leased.remove(&id);
         self.world.count_use(leaf, lease.occupancy, -gpus);
@@ -199,10 +199,10 @@ impl Auditor {
         let ran = workload.ran + lease.running_since.map_or(0, |since| now - since);
         let timeout = self.world.knobs(workload.pool).map_or(0, |knobs| knobs.start_timeout_ms);
         let (law, holds, expected) = match line.outcome {
-            Outcome::Preempted if lease.plan.is_none() && lease.is_protected(now) => {
+            Outcome::Preempted if lease.plan.is_none() && !lease.is_struck && lease.is_protected(now) => {
                 (Law::Protection, false, "nothing takes a protected lease without a plan that may")
             }
-            Outcome::Preempted => (Law::Sequence, lease.plan.is_some(), "a plan to preempt it came before"),
+            Outcome::Preempted => (Law::Sequence, lease.plan.is_some() || lease.is_struck, "a plan to preempt it came before"),
             Outcome::TimedOut => (Law::Contract, workload.asked.time_limit_ms.is_some_and(|limit| ran >= limit), "its time limit is reached"),
             Outcome::StartTimeout => (Law::Contract, lease.running_since.is_none() && now - lease.since >= timeout, "it started for the whole start timeout"),
             Outcome::Completed | Outcome::Failed | Outcome::Cancelled | Outcome::NodeLost => return,

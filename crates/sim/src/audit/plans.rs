@@ -40,9 +40,6 @@ impl Auditor {
         let lease = self.world.lease_mut(victim).expect("leased");
         lease.plan = Some(Plan { claimant, licence: line.licence, stop_by: line.stop_by_ms });
         self.world.planned.insert(victim);
-        if line.licence == Licence::Critical {
-            self.mark_forced(victim, line.attempt);
-        }
         let Some(claimant) = claimant else { return };
         self.findings.count().preemptions_for_claimants += 1;
         self.world.workloads.get_mut(&victim).expect("leased").barred_by = Some(claimant);

@@ -115,6 +115,8 @@ pub(super) struct Lease {
     pub(super) plan: Option<Plan>,
     pub(super) stopping_since: Option<i64>,
     pub(super) stop_grace: i64,
+    /// One of its nodes was lost or drained critically meanwhile.
+    pub(super) is_struck: bool,
 }
 
 /// A lease is to be preempted.

@@ -9,12 +9,13 @@ mod subject;
 
 use driver::{History, Step};
 use population::{Naming, OTHER, PLAIN};
+use std::collections::BTreeMap;
 use std::io::Write;
 use stipend_core::Scheduler;
 use stipend_core::explain::Names;
 use stipend_core::id::UserId;
 use stipend_core::quantity::Time;
-use stipend_sim::audit;
+use stipend_sim::audit::{self, Law};
 use stipend_sim::log::LogWriter;
 use stipend_sim::observer::Observer;
 use subject::{Fault, Faulty, Lie, Subject};
@@ -53,34 +54,40 @@ fn core(seed: u64) -> History<Scheduler> {
     driver::run(seed, EVENTS, PLAIN, Scheduler::new(Time(0)))
 }
 
-/// The first violation of a history, with the lines around it.
-fn violation(text: &str) -> Option<String> {
+/// What is wrong with a log: for each law that is broken, its first violation with the lines around it.
+fn violations(text: &str) -> Vec<(Law, String)> {
     let report = audit::check(text.as_bytes()).unwrap_or_else(|error| panic!("{error}"));
-    let first = report.violations.first()?;
-    let line = first.line as usize;
-    let around = text.lines().skip(line.saturating_sub(25)).take(28).map(|line| line.chars().take(400).collect::<String>());
-    Some(format!("{report}\n\n{}\n\nfirst: {first}", around.collect::<Vec<_>>().join("\n")))
-}
-
-fn assert_lawful(seed: u64, text: &str) {
-    if let Some(violation) = violation(text) {
-        panic!("seed {seed}: {violation}");
+    let mut found: Vec<(Law, String)> = Vec::new();
+    for violation in &report.violations {
+        if !found.iter().any(|(law, _)| *law == violation.law) {
+            let line = violation.line as usize;
+            let around = text.lines().skip(line.saturating_sub(25)).take(28).map(|line| line.chars().take(400).collect::<String>());
+            found.push((violation.law, format!("{}\n{violation}", around.collect::<Vec<_>>().join("\n"))));
+        }
     }
+    found
 }
 
 #[test]
 fn laws_hold_in_random_histories() {
     let mut seen = Default::default();
+    let mut broken: BTreeMap<Law, (Vec<u64>, String)> = BTreeMap::new();
     for seed in seeds(30) {
         let history = core(seed);
         assert!(history.faults.is_empty(), "seed {seed}: {:?}", history.faults.first());
         let text = text(&history, PLAIN);
-        assert_lawful(seed, &text);
+        for (law, example) in violations(&text) {
+            broken.entry(law).or_insert_with(|| (Vec::new(), example)).0.push(seed);
+        }
         add(&mut seen, &audit::check(text.as_bytes()).expect("it was read before").summary);
     }
+    for (law, (seeds, example)) in &broken {
+        let _ = writeln!(std::io::stderr(), "{law:?} is broken by seeds {seeds:?}. The first:\n{example}\n");
+    }
+    assert!(broken.is_empty(), "broken: {:?}", broken.iter().map(|(law, (seeds, _))| (law, seeds)).collect::<Vec<_>>());
     // A law with nothing to check is not a law kept.
-    let _ = writeln!(std::io::stderr(), "{seen}");
     assert!(seen.preemptions_for_claimants > 0 && seen.standings_compared > 0 && seen.refunds > 0 && seen.holds_started > 0, "{seen}");
+    assert!(seen.idle_checks > 0 && seen.used_checks > 0, "{seen}");
 }
 
 fn add(sum: &mut audit::Summary, one: &audit::Summary) {
@@ -174,7 +181,7 @@ fn lies_in_the_log_are_found() {
     for lie in lies {
         let found = (0..10).any(|seed| {
             let history = driver::run(seed, EVENTS, PLAIN, Faulty::new(Time(0), Fault::Log(lie)));
-            violation(&text(&history, PLAIN)).is_some()
+            !violations(&text(&history, PLAIN)).is_empty()
         });
         assert!(found, "{lie:?} is told in ten histories and nobody notices");
     }
