@@ -28,7 +28,7 @@ fn stipend(args: &[&str]) -> Command {
 fn steady(text: &str) -> String {
     let line = |line: &str| {
         let kept = ["wall seconds", "\"wall_seconds\":"].into_iter().find(|name| line.trim_start().starts_with(name));
-        kept.map_or(line.to_owned(), |name| format!("{name} …"))
+        kept.map_or(line.to_owned(), |name| format!("{}{name} …", &line[..line.len() - line.trim_start().len()]))
     };
     text.lines().map(|text| line(text) + "\n").collect()
 }

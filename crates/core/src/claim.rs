@@ -77,7 +77,8 @@ pub(crate) fn settle_hold_charges(pool: &mut Pool, id: WorkloadId, workload: &Wo
 pub(crate) fn unclaim(s: &mut Scheduler, id: WorkloadId, why: &Why, log: &mut Vec<Entry>) {
     let now = s.now;
     let workload = s.workloads.get_mut(id.0).expect("it is live");
-    let pool = &mut s.pools[workload.spec.pool.index()];
+    let pool_index = workload.spec.pool.index();
+    let pool = &mut s.pools[pool_index];
     let Phase::Claiming(claim) = std::mem::replace(&mut workload.phase, Phase::Waiting) else { unreachable!("only a claim is given up") };
     settle_hold_charges(pool, id, workload, &claim, now, log);
     pool.claims.remove(&id);
@@ -96,6 +97,8 @@ pub(crate) fn unclaim(s: &mut Scheduler, id: WorkloadId, why: &Why, log: &mut Ve
             spare(s, victim, log);
         } else if *why == Why::ClaimantGone {
             lease.first_right = true;
+            let placement = lease.placement.clone();
+            s.pools[pool_index].cluster.mark(&placement, None);
         }
     }
 }

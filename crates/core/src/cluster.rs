@@ -70,6 +70,10 @@ pub(crate) struct Node {
     pub free: GpuSet,
     /// Leased now.
     pub leased: GpuSet,
+    /// Leased by unallocated work, or by work on its way out: what allocated work may have.
+    pub yielding: GpuSet,
+    /// Leased by work past its contract: what a licence may reach.
+    pub past_contract: GpuSet,
     /// Held for a claimant, whether still occupied or not.
     pub held: GpuSet,
     /// CPUs and memory not leased and not held.
@@ -109,6 +113,16 @@ pub(crate) enum Lane {
 struct FreeIndex {
     by_free: Vec<NodeSet>,
     free: u32,
+    /// How many nodes have so many GPUs free or yielding; and with those past their contract.
+    by_yielding: Vec<u32>,
+    by_past_contract: Vec<u32>,
+}
+
+/// How far a look goes beyond free GPUs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Depth {
+    Yielding,
+    PastContract,
 }
 
 /// The nodes of a pool.
@@ -152,6 +166,8 @@ impl Cluster {
             reason: String::new(),
             free,
             leased: GpuSet(0),
+            yielding: GpuSet(0),
+            past_contract: GpuSet(0),
             held: GpuSet(0),
             counted: 0,
             host_free,
@@ -198,6 +214,10 @@ impl Cluster {
         }
         let free = node.free.count();
         let index = if node.spec.express { &mut self.express } else { &mut self.general };
+        let yielding = node.free.or(node.yielding.minus(node.held));
+        let past = yielding.or(node.past_contract.minus(node.held));
+        count(&mut index.by_yielding, yielding, present);
+        count(&mut index.by_past_contract, past, present);
         if free == 0 {
             return;
         }
@@ -211,6 +231,33 @@ impl Cluster {
             index.by_free[free as usize].remove(place as u32);
             index.free -= free;
         }
+    }
+
+    /// Marks a lease's GPUs as yielding or past their contract, or as neither.
+    pub(crate) fn mark(&mut self, slots: &[Slot], depth: Option<Depth>) {
+        for slot in slots {
+            self.change(slot.node, |node| {
+                node.yielding = node.yielding.minus(slot.gpus);
+                node.past_contract = node.past_contract.minus(slot.gpus);
+                match depth {
+                    Some(Depth::Yielding) => node.yielding = node.yielding.or(slot.gpus),
+                    Some(Depth::PastContract) => node.past_contract = node.past_contract.or(slot.gpus),
+                    None => {}
+                }
+            });
+        }
+    }
+
+    /// Whether a gang could fit by the number of GPUs on each node alone: a quick upper bound.
+    pub(crate) fn may_fit(&self, gang: &Gang, lanes: &[Lane], depth: Depth) -> bool {
+        let members = |lane: &Lane| {
+            let counts = match depth {
+                Depth::Yielding => &self.lane(*lane).by_yielding,
+                Depth::PastContract => &self.lane(*lane).by_past_contract,
+            };
+            counts.iter().enumerate().map(|(gpus, nodes)| gpus as u32 / gang.gpus_per_member * nodes).sum::<u32>()
+        };
+        lanes.iter().map(members).sum::<u32>() >= gang.members
     }
 
     fn lane(&self, lane: Lane) -> &FreeIndex {
@@ -279,6 +326,8 @@ impl Cluster {
             self.change(slot.node, |node| {
                 node.leases.retain(|w| *w != workload);
                 node.leased = node.leased.minus(slot.gpus);
+                node.yielding = node.yielding.minus(slot.gpus);
+                node.past_contract = node.past_contract.minus(slot.gpus);
                 node.host_free = node.host_free.plus(slot_host(&node.spec, gang, slot));
                 node.refresh_free();
             });
@@ -333,6 +382,14 @@ impl Cluster {
         }
         Gpus(per_member * gang.members)
     }
+}
+
+fn count(counts: &mut Vec<u32>, gpus: GpuSet, present: bool) {
+    let gpus = gpus.count() as usize;
+    if counts.len() <= gpus {
+        counts.resize(gpus + 1, 0);
+    }
+    counts[gpus] = if present { counts[gpus] + 1 } else { counts[gpus] - 1 };
 }
 
 /// What a slot's members take of its node's CPUs and memory.

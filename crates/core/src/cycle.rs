@@ -2,7 +2,7 @@
 //!
 //! Who goes first is in `order.rs`, who may evict whom in `licence.rs`, whom exactly in `eviction.rs`, where in `placement.rs`.
 
-use crate::cluster::Lane;
+use crate::cluster::{Depth, Lane};
 use crate::entry::{Entry, Licence, Occupancy, Placement, Slot};
 use crate::eviction::{Found, Search};
 use crate::explain::{Blocker, Tier, Why};
@@ -11,10 +11,10 @@ use crate::licence::{Claimant, Judge, Licences, reason};
 use crate::order::{OpenLeaf, Standings, next_allocated, next_unallocated, standings_down_to};
 use crate::perform::perform;
 use crate::placement::{place, place_before_drain};
-use crate::plan::{Decision, PassedOver, Plan, Preemption};
+use crate::plan::{Decision, LicensedLeaf, PassedOver, Plan, Preemption};
 use crate::pool::Pool;
 use crate::quantity::{Gpus, Span, Time};
-use crate::queue::{Blocked, LeafQueue, ShapeId, ShapeQueue, head};
+use crate::queue::{Blocked, LeafQueue, Licensed, ShapeId, ShapeQueue, head};
 use crate::scheduler::Scheduler;
 use crate::spec::OnPreempt;
 use crate::workload::{Phase, StopCause, Workload};
@@ -49,6 +49,11 @@ pub(crate) fn replay(s: &mut Scheduler, plan: &Plan, log: &mut Vec<Entry>) {
     }
     for passed in &plan.passed_over {
         record(&mut s.pools[passed.pool.index()], passed);
+    }
+    for note in &plan.licensed {
+        if let Some(queue) = s.pools[note.pool.index()].queue.allocated.get_mut(&note.leaf) {
+            queue.licensed = Some(note.licensed);
+        }
     }
 }
 
@@ -199,9 +204,9 @@ impl<'a> Cycle<'a> {
     /// The leaves with shapes that something could have helped since they were last tried, at most so many of each leaf, rotating.
     fn open(&mut self, allocated: bool) -> Vec<OpenLeaf> {
         let pool = &mut self.s.pools[self.pool];
-        let queues = std::mem::take(if allocated { &mut pool.queue.allocated } else { &mut pool.queue.unallocated });
+        let mut queues = std::mem::take(if allocated { &mut pool.queue.allocated } else { &mut pool.queue.unallocated });
         let mut open = Vec::new();
-        for (leaf, queue) in queues.iter().filter(|(_, queue)| queue.waiting > 0) {
+        for (leaf, queue) in queues.iter_mut().filter(|(_, queue)| queue.waiting > 0) {
             let shapes = if allocated { self.open_allocated(*leaf, queue) } else { self.open_unallocated(queue) };
             let shapes = self.rotate(shapes);
             if !shapes.is_empty() {
@@ -213,34 +218,55 @@ impl<'a> Cycle<'a> {
         open
     }
 
-    /// A blocked shape is worth another try if GPUs came within reach that suffice in number, or if its licences may reach further now.
-    fn open_allocated(&mut self, leaf: BudgetId, queue: &LeafQueue) -> Vec<ShapeId> {
+    /// A blocked shape is worth another try if GPUs came within reach on which it may fit, or if its licences may reach further now.
+    fn open_allocated(&mut self, leaf: BudgetId, queue: &mut LeafQueue) -> Vec<ShapeId> {
         let now = self.s.now;
-        let mut licensed = None;
         let mut shapes = Vec::new();
+        let mut licensed = None;
         for (id, shape) in &queue.shapes {
-            let pool = &mut self.s.pools[self.pool];
-            if let Some(blocked) = &shape.blocked {
-                let request = pool.queue.shape(*id);
-                let (needed, express) = (request.gang.gpus().0, request.express);
-                let reachable = pool.reachable(express) + self.leaving;
-                let due = blocked.takeable != pool.takeable || now >= blocked.retry_at;
-                let by_reach = blocked.reach != pool.reach && reachable >= needed;
-                if !by_reach && (!due || reachable + pool.past_gpus < needed) {
-                    self.retry_at = self.retry_at.min(blocked.retry_at.max(now + Span::seconds(1)));
-                    continue;
-                }
-                let mut judge = Judge { pool, tree: &self.s.tree, standings: &mut self.standings, at: now };
-                let licensed = licensed.get_or_insert_with(|| judge.reachable_past(leaf, queue, &self.s.workloads));
-                let pool = judge.pool;
-                if !by_reach && reachable + (if express { pool.past_gpus } else { *licensed }) < needed {
-                    self.retry_at = self.retry_at.min(now + pool.knobs.retry_every);
-                    continue;
-                }
+            let pool = &self.s.pools[self.pool];
+            let Some(blocked) = &shape.blocked else {
+                shapes.push(*id);
+                continue;
+            };
+            let request = pool.queue.shape(*id);
+            let lanes = all_lanes(request.express);
+            if blocked.reach != pool.reach && pool.cluster.may_fit(&request.gang, lanes, Depth::Yielding) {
+                shapes.push(*id);
+                continue;
             }
-            shapes.push(*id);
+            let due = blocked.takeable != pool.takeable || now >= blocked.retry_at;
+            if !due || !pool.cluster.may_fit(&request.gang, lanes, Depth::PastContract) {
+                // What is not due is looked at again when it is; what cannot fit waits for an event.
+                self.retry_at = self.retry_at.min(if due { Time::MAX } else { blocked.retry_at });
+                continue;
+            }
+            let (needed, express) = (request.gang.gpus().0, request.express);
+            let within_reach = pool.reachable(express) + self.leaving;
+            let licensed = *licensed.get_or_insert_with(|| self.licensed(leaf, queue));
+            self.retry_at = self.retry_at.min(licensed.until);
+            if express || within_reach + licensed.gpus >= needed {
+                shapes.push(*id);
+            }
+        }
+        if licensed.is_some() {
+            queue.licensed = licensed;
         }
         shapes
+    }
+
+    /// What the licences of a leaf reach: looked at anew when leases became takeable, and now and then as standings drift.
+    fn licensed(&mut self, leaf: BudgetId, queue: &LeafQueue) -> Licensed {
+        let at = self.s.now;
+        let pool = &mut self.s.pools[self.pool];
+        if let Some(licensed) = queue.licensed.filter(|l| l.takeable == pool.takeable && at < l.until) {
+            return licensed;
+        }
+        let (takeable, until) = (pool.takeable, at + pool.knobs.retry_every);
+        let mut judge = Judge { pool, tree: &self.s.tree, standings: &mut self.standings, at };
+        let licensed = Licensed { gpus: judge.reachable_past(leaf, queue, &self.s.workloads), takeable, until };
+        self.plan.licensed.push(LicensedLeaf { pool: PoolId(self.pool as u16), leaf, licensed });
+        licensed
     }
 
     fn open_unallocated(&self, queue: &LeafQueue) -> Vec<ShapeId> {
@@ -359,7 +385,9 @@ impl<'a> Cycle<'a> {
         let licences = Licences::new(&claimant, &mut Judge { pool, tree: &self.s.tree, standings: &mut self.standings, at: now });
         for past in [false, true] {
             let within_reach = reachable + if past { licences.reachable_past(pool, express) } else { 0 };
-            if within_reach < needed.0 || (past && pool.past_gpus == 0) || (!past && pool.unallocated_gpus + self.leaving == 0) {
+            let depth = if past { Depth::PastContract } else { Depth::Yielding };
+            let nobody = if past { pool.past_gpus == 0 } else { pool.unallocated_gpus + self.leaving == 0 };
+            if nobody || within_reach < needed.0 || !pool.cluster.may_fit(&workload.spec.gang, all_lanes(express), depth) {
                 continue;
             }
             if self.searches >= pool.knobs.searches_max {
@@ -454,6 +482,11 @@ impl<'a> Cycle<'a> {
         }
         Ok(())
     }
+}
+
+/// Every lane that work may use.
+fn all_lanes(express: bool) -> &'static [Lane] {
+    if express { &[Lane::Express, Lane::General] } else { &[Lane::General] }
 }
 
 /// The lanes to try, one set after the other: express first for work that may go there, so that it leaves the rest to others.

@@ -149,7 +149,7 @@ fn begin_stop(pool: &mut Pool, id: WorkloadId, workload: &mut Workload, stop: St
     }
     let claimed = stop.cause.clone();
     workload.lease_mut().expect("it holds a lease").stop = Some(stop);
-    pool.list_leaving(id, true);
+    pool.list_leaving(id, workload.lease().expect("it holds a lease"), true);
     if !matches!(claimed, StopCause::Preempted { .. }) {
         // Its GPUs are promised to nobody yet.
         pool.reach += 1;
@@ -227,7 +227,7 @@ pub(crate) fn cancel_lease(s: &mut Scheduler, id: WorkloadId, cause: &StopCause,
 pub(crate) fn spare(s: &mut Scheduler, id: WorkloadId, log: &mut Vec<Entry>) {
     let workload = s.workloads.get_mut(id.0).expect("it is live");
     let pool = &mut s.pools[workload.spec.pool.index()];
-    pool.list_leaving(id, false);
+    pool.list_leaving(id, workload.lease().expect("it holds a lease"), false);
     let lease = workload.lease_mut().expect("it holds a lease");
     lease.stop = None;
     log.push(Entry::Spared { lease: lease.id(id) });
@@ -246,7 +246,7 @@ pub(crate) fn end_lease(s: &mut Scheduler, id: LeaseId, exit: Exit, log: &mut Ve
     let pool = &mut s.pools[workload.spec.pool.index()];
     let Phase::Leased(lease) = std::mem::replace(&mut workload.phase, Phase::Waiting) else { unreachable!("checked") };
     match &lease.stop {
-        Some(_) => pool.list_leaving(id.workload, false),
+        Some(_) => pool.list_leaving(id.workload, &lease, false),
         None => pool.list_takeable(id.workload, workload, &lease, false),
     }
     if lease.stop.as_ref().is_none_or(|stop| !stop.signalled) {

@@ -4,7 +4,7 @@ use crate::entry::{Licence, Placement};
 use crate::explain::Why;
 use crate::id::{BudgetId, LeaseId, NodeId, PoolId, WorkloadId};
 use crate::quantity::Time;
-use crate::queue::{Blocked, ShapeId};
+use crate::queue::{Blocked, Licensed, ShapeId};
 use crate::workload::StopCause;
 
 /// What a cycle decides.
@@ -52,12 +52,21 @@ pub(crate) struct PassedOver {
     pub blocked: Blocked,
 }
 
+/// What the licences of a leaf reached in this cycle.
+#[derive(Clone, Debug, Hash)]
+pub(crate) struct LicensedLeaf {
+    pub pool: PoolId,
+    pub leaf: BudgetId,
+    pub licensed: Licensed,
+}
+
 /// The decisions of one cycle.
 #[derive(Clone, Debug, Default, Hash)]
 pub struct Plan {
     pub(crate) at: Option<Time>,
     pub(crate) decisions: Vec<Decision>,
     pub(crate) passed_over: Vec<PassedOver>,
+    pub(crate) licensed: Vec<LicensedLeaf>,
 }
 
 impl Plan {

@@ -1,6 +1,6 @@
 //! The state of one pool: its knobs, nodes, ledger and queue, and the leases that others may take.
 
-use crate::cluster::{Cluster, Lane};
+use crate::cluster::{Cluster, Depth, Lane};
 use crate::id::{BudgetId, NodeId, PoolId, WorkloadId};
 use crate::knobs::Knobs;
 use crate::ledger::Ledger;
@@ -129,6 +129,10 @@ impl Pool {
         let gpus = workload.spec.gang.gpus().0;
         let lease = workload.lease_mut().expect("a protected workload holds a lease");
         lease.past_contract = true;
+        // One on its way out yields already.
+        if lease.stop.is_none() {
+            self.cluster.mark(&lease.placement, Some(Depth::PastContract));
+        }
         self.takeable += 1;
         self.stirred = true;
         let past = self.past.entry(leaf).or_default();
@@ -140,7 +144,11 @@ impl Pool {
     /// A lease that others may take is listed (`present`), or no longer.
     pub(crate) fn list_takeable(&mut self, id: WorkloadId, workload: &Workload, lease: &Lease, present: bool) {
         let gpus = workload.spec.gang.gpus().0;
-        if lease.occupancy == Occupancy::Unallocated {
+        let unallocated = lease.occupancy == Occupancy::Unallocated;
+        if present && (unallocated || lease.past_contract) {
+            self.cluster.mark(&lease.placement, Some(if unallocated { Depth::Yielding } else { Depth::PastContract }));
+        }
+        if unallocated {
             list(&mut self.unallocated, &mut self.unallocated_gpus, id, gpus, present);
         } else if lease.past_contract {
             let past = self.past.entry(workload.spec.budget).or_default();
@@ -150,7 +158,8 @@ impl Pool {
     }
 
     /// A lease on its way out is listed (`present`), or no longer.
-    pub(crate) fn list_leaving(&mut self, id: WorkloadId, present: bool) {
+    pub(crate) fn list_leaving(&mut self, id: WorkloadId, lease: &Lease, present: bool) {
+        self.cluster.mark(&lease.placement, if present && !lease.first_right { Some(Depth::Yielding) } else { None });
         let changed = if present { self.leaving.insert(id) } else { self.leaving.remove(&id) };
         assert!(changed, "a lease is listed once");
     }

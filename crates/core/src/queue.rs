@@ -47,6 +47,16 @@ pub(crate) struct Blocked {
     pub retry_at: Time,
 }
 
+/// Past-contract GPUs that a leaf's waiting work could be licensed to take, at most.
+#[derive(Clone, Copy, Debug, Hash)]
+pub(crate) struct Licensed {
+    pub gpus: u32,
+    /// The pool's count of takeable leases then.
+    pub takeable: u64,
+    /// Standings drift: it is looked at again then at the latest.
+    pub until: Time,
+}
+
 /// Place inside a user's queue: the leaf's order, then eligible time, then number.
 type Key = (i64, Time, WorkloadId);
 
@@ -66,6 +76,8 @@ pub(crate) struct LeafQueue {
     pub waiting: u32,
     /// Waits until the first start of the leaf's latest workloads.
     waits: VecDeque<Span>,
+    /// What the leaf's licences reached when they were last looked at.
+    pub licensed: Option<Licensed>,
     /// How many wait at each priority.
     priorities: BTreeMap<i16, u32>,
 }
@@ -149,7 +161,7 @@ impl LeafQueue {
 
     pub(crate) fn hash_into<H: std::hash::Hasher>(&self, state: &mut H) {
         use std::hash::Hash;
-        (self.waiting, &self.waits).hash(state);
+        (self.waiting, &self.waits, &self.licensed).hash(state);
         for (shape, queue) in &self.shapes {
             (shape, &queue.by_age, &queue.blocked).hash(state);
         }

@@ -2,7 +2,6 @@
 
 pub mod audit;
 pub mod baseline;
-pub mod budget;
 pub mod engine;
 pub(crate) mod generate;
 pub mod job;

@@ -171,6 +171,9 @@ impl Book {
     /// All members of a lease run.
     pub(super) fn run(&mut self, at: Time, id: WorkloadId, end: Time) {
         self.lease_mut(id).running = Some(at);
+        if self.starting.front().is_some_and(|(_, first)| first.workload == id) {
+            self.starting.pop_front();
+        }
         self.expect_end(id, end);
     }
 

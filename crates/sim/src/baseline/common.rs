@@ -234,6 +234,7 @@ impl<Q: Queue> Baseline<Q> {
             Outcome::NodeLost | Outcome::Preempted => workload.spec.on_preempt != OnPreempt::End,
             _ => false,
         };
+        let again = again && workload.limit().is_none_or(|left| left > Span::ZERO);
         let pool = workload.spec.pool;
         self.pools[pool.index()].cluster.release(lease.workload, &workload.spec.gang, &ended.placement);
         if again {

@@ -41,7 +41,7 @@ impl Unit {
             return if figures.is_empty() { String::new() } else { NOTHING.into() };
         }
         let texts: Vec<String> = figures.iter().map(|figure| figure.map_or(NOTHING.into(), |value| self.text(value))).collect();
-        texts.join(if self == Unit::Teams { " of " } else { " " })
+        texts.join(if self == Unit::Teams { " of " } else { "/" })
     }
 }
 

@@ -26,7 +26,8 @@ pub fn report(runs: &[RunResult], with_budgets: bool) -> String {
 fn title(runs: &[RunResult]) -> String {
     let run = &runs[0];
     let days = (run.sim_days * 10.0).round() / 10.0;
-    let what = format!("{}: {} GPUs, {days} days", run.scenario, run.capacity_gpus);
+    let unit = if days == 1.0 { "day" } else { "days" };
+    let what = format!("{}: {} GPUs, {days} {unit}", run.scenario, run.capacity_gpus);
     match runs {
         [_] => format!("{what}, seed {}", run.seed),
         _ => format!("{what}, {} seeds: in each cell the median, below it the worst", runs.len()),

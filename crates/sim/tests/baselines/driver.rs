@@ -13,12 +13,12 @@ use stipend_sim::policy::Policy;
 
 /// One workload of an open loop.
 #[derive(Clone, Debug)]
-pub struct Job {
-    pub submit: Time,
-    pub gang: Gang,
-    pub run: Span,
-    pub time_limit: Span,
-    pub team: u32,
+pub(crate) struct Job {
+    pub(crate) submit: Time,
+    pub(crate) gang: Gang,
+    pub(crate) run: Span,
+    pub(crate) time_limit: Span,
+    pub(crate) team: u32,
 }
 
 /// What happens, in the order in which it is told at one instant: ends come before submissions.
@@ -29,12 +29,12 @@ enum What {
 }
 
 /// A node of a pool without CPUs, memory or features.
-pub fn node(gpus: u32, block: u32) -> NodeSpec {
+pub(crate) fn node(gpus: u32, block: u32) -> NodeSpec {
     NodeSpec { pool: PoolId(0), gpus, cpus: 0, memory: 0, block: BlockId(block), features: Features(0), express: false }
 }
 
 /// A root with equal shares for `teams` leaves, numbered from 1.
-pub fn equal_teams(teams: u32) -> Changeset {
+pub(crate) fn equal_teams(teams: u32) -> Changeset {
     let budget = |id: u32, parent: Option<u32>, share: u32| BudgetSpec {
         id: BudgetId(id),
         parent: parent.map(BudgetId),
@@ -48,7 +48,7 @@ pub fn equal_teams(teams: u32) -> Changeset {
 }
 
 /// What the scheduler is told of a job.
-pub fn spec(job: &Job) -> Arc<WorkloadSpec> {
+pub(crate) fn spec(job: &Job) -> Arc<WorkloadSpec> {
     Arc::new(WorkloadSpec {
         budget: BudgetId(job.team),
         user: UserId(0),
@@ -64,7 +64,7 @@ pub fn spec(job: &Job) -> Arc<WorkloadSpec> {
 }
 
 /// Tells the policy of the pool; everybody is in service.
-pub fn set_up(policy: &mut dyn Policy, nodes: &[NodeSpec], teams: u32, log: &mut Vec<Entry>) {
+pub(crate) fn set_up(policy: &mut dyn Policy, nodes: &[NodeSpec], teams: u32, log: &mut Vec<Entry>) {
     let knobs = Box::new(Knobs::default());
     let mut events = vec![Event::KnobsSet { pool: PoolId(0), knobs }, Event::BudgetsChanged(equal_teams(teams))];
     let joins = nodes.iter().enumerate();
@@ -75,7 +75,7 @@ pub fn set_up(policy: &mut dyn Policy, nodes: &[NodeSpec], teams: u32, log: &mut
 }
 
 /// Runs the jobs to their end and returns when each started; `None` for those that never did.
-pub fn start_times(policy: &mut dyn Policy, nodes: &[NodeSpec], jobs: &[Job], teams: u32) -> Vec<Option<Time>> {
+pub(crate) fn start_times(policy: &mut dyn Policy, nodes: &[NodeSpec], jobs: &[Job], teams: u32) -> Vec<Option<Time>> {
     let mut log = Vec::new();
     set_up(policy, nodes, teams, &mut log);
     let submits = jobs.iter().enumerate().map(|(number, job)| Reverse((job.submit, What::Submit(number as u32))));
