@@ -87,6 +87,7 @@ impl Auditor {
         let now = self.now();
         self.unqueue(id);
         self.world.assign(&slots, Some(id), now);
+        let start_timeout = self.start_timeout(id);
         let workload = self.world.workloads.get_mut(&id).expect("known");
         workload.attempts = line.attempt;
         workload.barred_by = None;
@@ -98,6 +99,7 @@ impl Auditor {
             running_since: None,
             protected_until: None,
             contract: workload.contract(),
+            start_timeout,
             plan: None,
             stopping_since: None,
             stop_grace: 0,
@@ -137,6 +139,11 @@ impl Auditor {
             let seen = format!("{} is protected until {:?}", line.workload, line.protected_until_ms);
             self.findings.add(Law::Contract, seen, format!("{:?}", may_be[0]));
         }
+    }
+
+    /// The pool's start timeout now.
+    fn start_timeout(&self, id: Id) -> i64 {
+        self.world.knobs(self.world.workloads[&id].pool).map_or(0, |knobs| knobs.start_timeout_ms)
     }
 
     /// The longest contract that its pool and its budgets allow now.
@@ -197,7 +204,7 @@ impl Auditor {
         let (now, workload) = (self.now(), &self.world.workloads[&id]);
         let lease = self.world.lease(id).expect("leased");
         let ran = workload.ran + lease.running_since.map_or(0, |since| now - since);
-        let timeout = self.world.knobs(workload.pool).map_or(0, |knobs| knobs.start_timeout_ms);
+        let timeout = lease.start_timeout.min(self.start_timeout(id));
         let (law, holds, expected) = match line.outcome {
             Outcome::Preempted if lease.plan.is_none() && !lease.is_struck && lease.is_protected(now) => {
                 (Law::Protection, false, "nothing takes a protected lease without a plan that may")

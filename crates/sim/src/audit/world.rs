@@ -112,6 +112,8 @@ pub(super) struct Lease {
     pub(super) protected_until: Option<i64>,
     /// How long it is protected once it runs.
     pub(super) contract: i64,
+    /// The pool's start timeout when it started; a knob that changes later may count or not.
+    pub(super) start_timeout: i64,
     pub(super) plan: Option<Plan>,
     pub(super) stopping_since: Option<i64>,
     pub(super) stop_grace: i64,
@@ -124,6 +126,8 @@ pub(super) struct Plan {
     pub(super) claimant: Option<Id>,
     pub(super) licence: Licence,
     pub(super) stop_by: i64,
+    /// The pool's grace when it was planned; a knob that changes before the signal may count or not.
+    pub(super) grace: i64,
 }
 
 /// GPUs kept for a claimant.

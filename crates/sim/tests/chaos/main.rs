@@ -1,6 +1,7 @@
 //! Random histories of thousands of events against the laws.
 //!
-//! A few fixed seeds run each time; `STIPEND_CHAOS_SEEDS=N` runs N more, `STIPEND_CHAOS_SEED=S` only the one.
+//! A few fixed seeds run each time; `STIPEND_CHAOS_SEEDS=N` runs N more, `STIPEND_CHAOS_SEED=S` only the one, and
+//! `STIPEND_CHAOS_LOG=FILE` writes the last log to a file.
 
 mod dice;
 mod driver;
@@ -76,11 +77,15 @@ fn laws_hold_in_random_histories() {
         let history = core(seed);
         assert!(history.faults.is_empty(), "seed {seed}: {:?}", history.faults.first());
         let text = text(&history, PLAIN);
+        if let Ok(path) = std::env::var("STIPEND_CHAOS_LOG") {
+            std::fs::write(path, &text).expect("the log can be written");
+        }
         for (law, example) in violations(&text) {
             broken.entry(law).or_insert_with(|| (Vec::new(), example)).0.push(seed);
         }
         add(&mut seen, &audit::check(text.as_bytes()).expect("it was read before").summary);
     }
+    let _ = writeln!(std::io::stderr(), "{seen}");
     for (law, (seeds, example)) in &broken {
         let _ = writeln!(std::io::stderr(), "{law:?} is broken by seeds {seeds:?}. The first:\n{example}\n");
     }

@@ -37,20 +37,23 @@ pub(crate) struct Population {
     /// Whether work asks for CPUs, memory and features.
     pub(crate) asks: bool,
     pub(crate) gang_max: u32,
+    /// Contracts are short beside the work, so that much runs past them and may be taken.
+    pub(crate) is_short: bool,
 }
 
 impl Population {
     pub(crate) fn new(dice: &mut Dice, naming: Naming) -> Population {
         let unit = *dice.pick(&[10_000, 60_000, 600_000, 3_600_000]);
-        let asks = dice.once_in(3);
+        let (asks, is_short) = (dice.once_in(3), dice.once_in(2));
         let nodes: Vec<NodeSpec> = (0..dice.from(1, 12)).map(|_| node(dice, asks)).collect();
-        Population { unit, knobs: knobs(dice, unit), budgets: tree(dice, naming), naming, asks, gang_max: nodes.iter().map(|n| n.gpus).sum(), nodes }
+        Population { unit, knobs: knobs(dice, unit), budgets: tree(dice, naming), naming, asks, gang_max: nodes.iter().map(|n| n.gpus).sum(), is_short, nodes }
     }
 
     pub(crate) fn workload(&self, dice: &mut Dice, leaves: &[BudgetId]) -> Arc<WorkloadSpec> {
         let on_preempt = *dice.pick(&[OnPreempt::Resume, OnPreempt::Resume, OnPreempt::Restart, OnPreempt::End]);
-        let min_runtime = match dice.below(5) {
+        let min_runtime = match dice.below(if self.is_short { 10 } else { 5 }) {
             0 | 1 => Span::ZERO,
+            5.. => Span::minutes(dice.from(1, 3)),
             2 => Span(60_000.max(dice.around(self.unit))),
             3 => Span::minutes(dice.from(1, 15)),
             _ => Span::minutes(dice.from(1, 480)),
@@ -106,6 +109,9 @@ fn knobs(dice: &mut Dice, unit: i64) -> Knobs {
         lookback: Span((unit * dice.from(5, 300)).max(600_000)),
         kernel: *dice.pick(&[Kernel::Fading, Kernel::Sliding]),
         min_runtime_max: Span::minutes(dice.from(5, 480)),
+        quantum: Span(dice.from(0, unit)),
+        restart_cost: Span(dice.from(0, unit / 10)),
+        worth_it: Ppm(*dice.pick(&[250_000, 1_000_000, 10_000_000])),
         ..Knobs::default()
     };
     vary(dice, &mut knobs, unit);
@@ -118,7 +124,7 @@ pub(crate) fn vary(dice: &mut Dice, knobs: &mut Knobs, unit: i64) {
         0 => knobs.quantum = Span(dice.from(0, unit)),
         1 => knobs.commitments = !knobs.commitments,
         2 => knobs.below_share = Ppm(dice.from(1_000_000, 1_500_000) as u32),
-        3 => knobs.worth_it = Ppm(dice.from(0, 1_000_000) as u32),
+        3 => knobs.worth_it = Ppm(dice.from(0, 10_000_000) as u32),
         4 => knobs.start_timeout = Span::seconds(dice.from(30, 900)),
         5 => knobs.checkpoint_wait_max = Span(dice.from(0, unit)),
         6 => (knobs.grace_allocated, knobs.grace_unallocated) = (Span::seconds(dice.from(1, 200)), Span::seconds(dice.from(1, 60))),
