@@ -7,7 +7,7 @@ pub(crate) struct Dice(Pcg64);
 
 impl Dice {
     pub(crate) fn new(seed: u64) -> Dice {
-        Dice(Pcg64::new(u128::from(seed), 0xa02b_dbf7_bb3c_0a7a_c28f_a16a_64ab_f96))
+        Dice(Pcg64::new(u128::from(seed), 0x0a02_bdbf_7bb3_c0a7_ac28_fa16_a64a_bf96))
     }
 
     /// From 0 up to and without `n`.

@@ -103,7 +103,7 @@ impl<S: Subject> Driver<S> {
             }
         }
         if from_outside <= self.now {
-            self.from_outside();
+            self.interfere();
         }
         self.decide();
     }
@@ -232,7 +232,7 @@ impl<S: Subject> Driver<S> {
     }
 
     /// Something that nobody asked for.
-    fn from_outside(&mut self) {
+    fn interfere(&mut self) {
         let node = NodeId(self.dice.below(self.people.nodes.len() as u64 + 1) as u32);
         match self.dice.below(60) {
             0 => self.lose(node),
