@@ -9,11 +9,13 @@ impl Auditor {
         self.findings.count().holds += 1;
         let Some(id) = self.known(&line.claimant) else { return };
         let workload = &self.world.workloads[&id];
-        if !workload.is_waiting() || !workload.is_allocated() || self.world.holds.contains_key(&id) {
-            self.findings.add(Law::Sequence, format!("GPUs are held for {}", line.claimant), "waiting allocated work that has no hold");
+        if !workload.is_waiting() || self.world.holds.contains_key(&id) {
+            self.findings.add(Law::Sequence, format!("GPUs are held for {}", line.claimant), "waiting work that has no hold");
             return;
         }
         let slots = self.check_placement(id, &line.placement, &line.claimant);
+        // Caps are judged once, when the plan is made.
+        self.check_caps(id);
         for (node, gpus) in &slots {
             let row = &self.world.nodes.rows[*node];
             if !self.may_start_on(&self.world.workloads[&id], row) {
@@ -56,7 +58,7 @@ impl Auditor {
             return;
         };
         let is_so = match line.cause {
-            UnholdCause::VictimStuck => hold.victims.iter().any(|victim| self.is_stuck(*victim)),
+            UnholdCause::VictimStuck => self.has_stuck_node(hold),
             // The line that makes these true may follow in the same instant.
             UnholdCause::Started | UnholdCause::ClaimantGone | UnholdCause::NodeGone => true,
             UnholdCause::Other => false,
@@ -73,9 +75,14 @@ impl Auditor {
         self.findings.add(Law::NamedStart, seen, "the claimant starts, or the reason given is so");
     }
 
-    fn is_stuck(&self, victim: Id) -> bool {
-        let lease = self.world.lease(victim);
-        lease.is_some_and(|lease| lease.stopping_since.is_some_and(|since| self.now() >= since + lease.stop_grace))
+    /// Whether a lease on one of the hold's nodes outlived its grace.
+    fn has_stuck_node(&self, hold: &Hold) -> bool {
+        let occupants = hold.slots.iter().flat_map(|(node, _)| self.world.nodes.rows[*node].gpus.iter().filter_map(|gpu| gpu.lease));
+        let is_stuck = |id: Id| {
+            let lease = self.world.lease(id);
+            lease.is_some_and(|lease| lease.stopping_since.is_some_and(|since| self.now() >= since + lease.stop_grace))
+        };
+        occupants.into_iter().any(is_stuck)
     }
 
     /// Ends a hold: its charge is settled, its victims are barred no longer.
@@ -94,6 +101,10 @@ impl Auditor {
     /// A claimant starts on its hold and ends it; the strongest licence that its start may name.
     pub(super) fn start_from_hold(&mut self, id: Id, slots: &Slots, label: &str) -> Licence {
         self.close_hold(id);
+        // One that ended for another reason holds nothing any more.
+        if self.instant.said_gone.iter().any(|(gone, _)| *gone == id) {
+            return Licence::Free;
+        }
         let Some(hold) = self.instant.closed.get(&id) else { return Licence::Free };
         let held = |node: &usize, gpu: &u8| hold.slots.iter().any(|(other, gpus)| other == node && gpus.contains(gpu));
         if slots.iter().any(|(node, gpus)| gpus.iter().any(|gpu| !held(node, gpu))) {
