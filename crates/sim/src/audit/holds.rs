@@ -138,7 +138,8 @@ impl Auditor {
                 self.findings.add(Law::NamedStart, format!("the hold for {} ended in its start", self.world.label(claimant)), "a start in the same instant");
             }
         }
-        let complete = |hold: &Hold| hold.slots.iter().all(|(node, gpus)| gpus.iter().all(|gpu| self.world.nodes.rows[*node].gpus[usize::from(*gpu)].lease.is_none()));
+        let vacant = |node: usize, gpu: &u8| self.world.nodes.rows[node].gpus[usize::from(*gpu)].lease.is_none();
+        let complete = |hold: &Hold| hold.slots.iter().all(|(node, gpus)| gpus.iter().all(|gpu| vacant(*node, gpu)) && self.is_roomy(*node));
         let waiting: Vec<(Id, bool, bool)> = self.world.holds.iter().map(|(id, hold)| (*id, complete(hold), self.world.workloads[id].is_waiting())).collect();
         for (id, complete, is_waiting) in waiting {
             let label = self.world.label(id).to_string();
@@ -170,13 +171,13 @@ impl Auditor {
             self.findings.add(Law::NamedStart, format!("{} leases are preempted for {label}, which has no hold", victims.len()), "the freed GPUs are held for it");
             return;
         };
-        let asks = |id: Id| self.world.workloads.get(&id).is_some_and(|workload| workload.asked.cpus_per_member > 0 || workload.asked.memory_per_member_bytes > 0);
+        let counts_hosts = |node: usize| self.world.nodes.rows[node].cpus > 0 || self.world.nodes.rows[node].memory > 0;
         for (victim, _) in victims {
             let Some(lease) = self.world.lease(*victim) else { continue };
             let shares = |(node, gpus): &(usize, Vec<u8>)| hold.slots.iter().any(|(held, kept)| held == node && kept.iter().any(|gpu| gpus.contains(gpu)));
             let same_node = |(node, _): &(usize, Vec<u8>)| hold.slots.iter().any(|(held, _)| held == node);
             // A victim may be needed for its CPUs or memory alone.
-            let gives_room = (asks(*victim) || asks(claimant)) && lease.slots.iter().any(same_node);
+            let gives_room = lease.slots.iter().any(|slot| counts_hosts(slot.0) && same_node(slot));
             if !lease.slots.iter().any(shares) && !gives_room {
                 let seen = format!("{} is preempted for {label}, which takes none of its GPUs", self.world.label(*victim));
                 self.findings.add(Law::Minimal, seen, "each victim gives GPUs to the start");

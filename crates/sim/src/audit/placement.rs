@@ -1,6 +1,6 @@
 //! Where a start may be: a whole gang on GPUs that nobody has, on nodes that may take it, within its budgets' caps.
 
-use super::world::{Id, Node, Slots, Workload, count};
+use super::world::{Gpu, Id, Node, Slots, Workload, count};
 use super::{Auditor, Law};
 use crate::log::line::{Licence, Occupancy, Placement, Severity, State, Submitted};
 use std::collections::BTreeMap;
@@ -98,9 +98,19 @@ impl Auditor {
 
     /// CPUs and memory that no lease on the node takes.
     fn room(&self, node: usize) -> (i64, i64) {
+        self.room_beside(node, |gpu| [gpu.lease, None])
+    }
+
+    /// Whether a node's leases and holds find CPUs and memory enough beside each other.
+    pub(super) fn is_roomy(&self, node: usize) -> bool {
+        let (cpus, memory) = self.room_beside(node, |gpu| [gpu.lease, gpu.hold]);
+        cpus >= 0 && memory >= 0
+    }
+
+    fn room_beside(&self, node: usize, users: impl Fn(&Gpu) -> [Option<Id>; 2]) -> (i64, i64) {
         let row = &self.world.nodes.rows[node];
         let mut leases: BTreeMap<Id, i64> = BTreeMap::new();
-        for id in row.gpus.iter().filter_map(|gpu| gpu.lease) {
+        for id in row.gpus.iter().flat_map(users).flatten() {
             *leases.entry(id).or_default() += 1;
         }
         leases.iter().fold((i64::from(row.cpus), row.memory as i64), |(cpus, memory), (id, gpus)| {
