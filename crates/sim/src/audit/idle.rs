@@ -67,7 +67,7 @@ impl Auditor {
             return true;
         }
         let gpus = i64::from(workload.asked.charged_gpus.max(workload.gpus()));
-        let held: i64 = if allocated { self.world.holds.keys().map(|id| i64::from(self.world.workloads.get(id).map_or(0, Workload::gpus))).sum() } else { 0 };
+        let held: i64 = if allocated { self.world.holds.keys().map(|id| i64::from(self.world.workloads.get(id).map_or(0, |claimant| claimant.asked.charged_gpus.max(claimant.gpus())))).sum() } else { 0 };
         self.world.line(workload.leaf).any(|budget| {
             let row = &self.world.budgets.rows[budget];
             let cap = if allocated { row.gpus_max } else { row.unallocated_gpus_max };
