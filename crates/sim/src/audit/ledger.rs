@@ -35,9 +35,9 @@ pub(super) struct Bill {
 pub(super) struct HoldBill {
     leaf: usize,
     opened: i64,
-    expected: i64,
-    pub(super) charged: i64,
-    refunded: i64,
+    expected: i128,
+    pub(super) charged: i128,
+    refunded: i128,
 }
 
 /// What a leaf was charged.
@@ -45,8 +45,8 @@ pub(super) struct HoldBill {
 pub(super) struct Account {
     pub(super) entries: Vec<Interval>,
     pub(super) grants: Vec<Grant>,
-    logged: i64,
-    expected: i64,
+    logged: i128,
+    expected: i128,
     pruned_at: usize,
 }
 
@@ -103,7 +103,7 @@ impl Auditor {
 
     pub(super) fn charged(&mut self, line: &Charged) {
         self.findings.count().charges += 1;
-        self.findings.count().charged_gpu_ms += line.gpu_ms;
+        self.findings.count().charged_gpu_ms += i128::from(line.gpu_ms);
         let (Some(id), now) = (self.known(&line.workload), self.now()) else { return };
         let leaf = self.world.workloads[&id].leaf;
         let at_leaf = self.world.budgets.rows[leaf].path == line.budget;
@@ -128,7 +128,7 @@ impl Auditor {
     fn enter(&mut self, leaf: usize, from: i64, to: i64, gpu_ms: i64) {
         let horizon = self.now().saturating_sub(self.shares.lookback(&self.world));
         let account = self.ledger.account(leaf);
-        account.logged += gpu_ms;
+        account.logged += i128::from(gpu_ms);
         if to > from {
             account.entries.push(Interval { from, to, gpus: gpu_ms / (to - from) });
         }
@@ -141,7 +141,7 @@ impl Auditor {
 
     pub(super) fn refunded(&mut self, line: &Refunded) {
         self.findings.count().refunds += 1;
-        self.findings.count().refunded_gpu_ms += line.gpu_ms;
+        self.findings.count().refunded_gpu_ms += i128::from(line.gpu_ms);
         let Some(id) = self.known(&line.workload) else { return };
         let leaf = self.world.workloads[&id].leaf;
         let refund_max = self.world.knobs(self.world.workloads[&id].pool).map_or(0, |knobs| knobs.refund_max_ms);
@@ -182,7 +182,7 @@ impl Auditor {
     pub(super) fn close_hold_bill(&mut self, id: Id, hold: &Hold) {
         // Unallocated work that has first right to its old GPUs is not charged for them.
         let is_charged = self.world.workloads.get(&id).is_some_and(super::world::Workload::is_allocated);
-        let accrued: i64 = if is_charged { self.held_since(hold).map(|since| self.now() - since).sum() } else { 0 };
+        let accrued: i128 = if is_charged { self.held_since(hold).map(|since| i128::from(self.now() - since)).sum() } else { 0 };
         if let Some(bill) = self.ledger.hold_bills.get_mut(&id) {
             bill.expected += accrued;
             self.ledger.closed_holds.insert(id);
@@ -208,7 +208,7 @@ impl Auditor {
                 let seen = format!("{} attempt {} ended as {how:?} and got GPU time back", bill.label, key.1);
                 self.findings.add(Law::Refund, seen, "refunds are for faults of the infrastructure");
             }
-            self.ledger.account(bill.leaf).expected += bill.gpus * (ended - bill.from) - bill.returned();
+            self.ledger.account(bill.leaf).expected += i128::from(bill.gpus * (ended - bill.from) - bill.returned());
         }
         for id in std::mem::take(&mut self.ledger.closed_holds) {
             let Some(bill) = self.ledger.hold_bills.remove(&id) else { continue };
@@ -223,7 +223,7 @@ impl Auditor {
     /// When the log is over: each leaf's account is the sum of its leases and holds.
     pub(super) fn check_totals(&mut self) {
         for bill in std::mem::take(&mut self.ledger.bills).into_values() {
-            self.ledger.account(bill.leaf).expected += bill.gpus * (bill.upto - bill.from) - bill.returned();
+            self.ledger.account(bill.leaf).expected += i128::from(bill.gpus * (bill.upto - bill.from) - bill.returned());
         }
         for bill in std::mem::take(&mut self.ledger.hold_bills).into_values() {
             self.ledger.account(bill.leaf).expected += bill.charged - bill.refunded;
@@ -267,12 +267,12 @@ impl Bill {
 
 impl HoldBill {
     fn charge(&mut self, from: i64, gpu_ms: i64) -> bool {
-        self.charged += gpu_ms;
+        self.charged += i128::from(gpu_ms);
         from >= self.opened
     }
 
     fn refund(&mut self, line: &Refunded) -> bool {
-        self.refunded += line.gpu_ms;
+        self.refunded += i128::from(line.gpu_ms);
         line.gpu_ms > 0 && line.from_ms >= self.opened && self.refunded <= self.charged
     }
 }

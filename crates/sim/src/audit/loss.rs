@@ -17,8 +17,8 @@ impl Auditor {
             return;
         }
         let contract = i128::from(by.asked.charged_gpus) * i128::from(by.contract());
-        let limit = (contract * i128::from(knobs.worth_it_ppm) / 1_000_000) as i64;
-        let lost = i64::from(of.gpus()) * (self.at_stake(victim) + knobs.restart_cost_ms);
+        let limit = contract * i128::from(knobs.worth_it_ppm) / 1_000_000;
+        let lost = i128::from(of.gpus()) * i128::from(self.at_stake(victim) + knobs.restart_cost_ms);
         let losses = self.instant.losses.entry(claimant).or_insert((0, limit));
         losses.0 += lost;
     }

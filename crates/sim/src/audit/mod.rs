@@ -55,7 +55,7 @@ struct Instant {
     /// Victims by claimant.
     planned: BTreeMap<Id, Vec<(Id, Licence)>>,
     /// By claimant, what the victims that must be worth it lose in all, and what they may.
-    losses: BTreeMap<Id, (i64, i64)>,
+    losses: BTreeMap<Id, (i128, i128)>,
     opened: BTreeSet<Id>,
     /// Holds that ended in this instant, in their start or otherwise.
     closed: BTreeMap<Id, Hold>,

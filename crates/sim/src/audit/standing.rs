@@ -57,8 +57,8 @@ impl Lens {
     }
 
     /// GPU time that counts in full.
-    pub(super) fn full(&self, gpu_ms: i64) -> i128 {
-        2 * i128::from(self.lookback) * i128::from(gpu_ms)
+    pub(super) fn full(&self, gpu_ms: impl Into<i128>) -> i128 {
+        2 * i128::from(self.lookback) * gpu_ms.into()
     }
 
 }
@@ -199,24 +199,26 @@ impl Auditor {
         let account = self.ledger.account(budget);
         let left = |grant: &Grant| {
             let now = self.shares.capacity_until(grant.at, pool, lens);
-            lens.full(grant.gpu_ms) / 1_000_000 * (now * 1_000_000_000 / grant.weight.max(1)) / 1_000
+            // Bounded, so that a past that a changed lookback weighs anew stays a number.
+            let part = (now * 1_000_000_000 / grant.weight.max(1)).min(1_000_000_000_000);
+            lens.full(grant.gpu_ms) / 1_000_000 * part / 1_000
         };
         account.grants.iter().map(left).sum()
     }
 
     /// GPU time that the leaf's contracts will still take: whole while starting, and of claimants from the plan on.
-    fn committed(&self, leaf: usize, now: i64, apart: Option<Id>) -> i64 {
+    fn committed(&self, leaf: usize, now: i64, apart: Option<Id>) -> i128 {
         let leased = self.world.budgets.rows[leaf].leased.iter().filter_map(|id| {
             let lease = self.world.lease(*id).filter(|lease| lease.occupancy == Occupancy::Allocated && lease.stopping_since.is_none())?;
             let left = lease.protected_until.map_or(lease.contract, |until| (until - now).max(0));
-            Some(left * i64::from(self.world.workloads[id].asked.charged_gpus))
+            Some(i128::from(left) * i128::from(self.world.workloads[id].asked.charged_gpus))
         });
         let mine = |id: &&Id| Some(**id) != apart && self.world.workloads.get(*id).is_some_and(|workload| workload.leaf == leaf);
         let held = self.world.holds.keys().filter(mine).map(|id| {
             let workload = &self.world.workloads[id];
-            workload.contract() * i64::from(workload.asked.charged_gpus)
+            i128::from(workload.contract()) * i128::from(workload.asked.charged_gpus)
         });
-        leased.sum::<i64>() + held.sum::<i64>()
+        leased.sum::<i128>() + held.sum::<i128>()
     }
 
     /// The relation behind a licence: S(claimant) + quantum < U(victim), leaf against leaf for `share`, side against side for `tree`.

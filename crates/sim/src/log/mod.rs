@@ -7,6 +7,7 @@
 mod convert;
 pub mod knobs;
 pub mod line;
+mod range;
 mod reader;
 mod writer;
 

@@ -1,6 +1,7 @@
 //! Reads an event log back, strictly: what is not as it should be is an error that names the line.
 
 use crate::log::line::{Line, LogEvent, VERSION};
+use crate::log::range;
 use serde::Deserialize;
 use std::fmt;
 use std::io::{self, BufRead};
@@ -63,7 +64,9 @@ impl<R: BufRead> LogReader<R> {
         }
         let event = LogEvent::parse(&head.event, &self.text).ok_or_else(|| format!("there is no event `{}`", head.event))?;
         let event = event.map_err(|error| format!("event `{}`: {error}", head.event))?;
-        Ok(Line { v: head.v, t_ms: head.t_ms, event })
+        let line = Line { v: head.v, t_ms: head.t_ms, event };
+        range::check(&line)?;
+        Ok(line)
     }
 
     fn error(&self, message: String) -> LogError {
@@ -124,6 +127,7 @@ mod tests {
             (LAST.to_string(), "line 1 of the event log: the first line must state the version"),
             (FIRST.replace("\"v\":1", "\"v\":2"), "line 1 of the event log: the log has version 2"),
             (format!("{FIRST}{{\"t_ms\":\n{LAST}"), "line 2 of the event log: EOF"),
+            (format!("{FIRST}{}", LAST.replace("9", "9000000000000")), "line 2 of the event log: `t_ms` is 9000000000000; it must be from"),
         ] {
             let error = read(&text).unwrap_err();
             assert!(error.starts_with(message), "{error}");

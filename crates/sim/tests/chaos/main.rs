@@ -5,9 +5,11 @@
 
 mod dice;
 mod driver;
+mod mutation;
 mod population;
 mod subject;
 
+use dice::Dice;
 use driver::{History, Step};
 use population::{Naming, OTHER, PLAIN};
 use std::collections::BTreeMap;
@@ -17,7 +19,7 @@ use stipend_core::explain::Names;
 use stipend_core::id::UserId;
 use stipend_core::quantity::Time;
 use stipend_sim::audit::{self, Law};
-use stipend_sim::log::LogWriter;
+use stipend_sim::log::{LogError, LogWriter};
 use stipend_sim::observer::Observer;
 use subject::{Fault, Faulty, Lie, Subject};
 
@@ -203,4 +205,32 @@ fn lies_in_the_log_are_found() {
         });
         assert!(found, "{lie:?} is told in ten histories and nobody notices");
     }
+}
+
+/// Damaged logs are refused with the line, or audited; nothing panics.
+#[test]
+fn damaged_logs_get_an_answer() {
+    let (mut refused, mut audited) = (0, 0);
+    for seed in seeds(8) {
+        let whole = text(&driver::run(seed, 300, PLAIN, Scheduler::new(Time(0))), PLAIN);
+        let mut dice = Dice::new(seed);
+        for number in 0..100 {
+            let log = mutation::damaged(&whole, &mut dice);
+            let answer = std::panic::catch_unwind(|| audit::check(log.as_slice()));
+            let Ok(answer) = answer else {
+                let path = std::env::temp_dir().join("stipend-damaged.jsonl");
+                std::fs::write(&path, &log).expect("the log can be written");
+                panic!("seed {seed}, damage {number}: a panic; the log is in {}", path.display());
+            };
+            match answer {
+                Ok(_) => audited += 1,
+                Err(LogError::Io { line, .. } | LogError::Line { line, .. }) => {
+                    let lines = log.iter().filter(|byte| **byte == b'\n').count() as u64;
+                    assert!((1..=lines + 2).contains(&line), "seed {seed}, damage {number}: line {line} of {lines}");
+                    refused += 1;
+                }
+            }
+        }
+    }
+    assert!(refused > 0 && audited > 0, "{refused} refused, {audited} audited");
 }

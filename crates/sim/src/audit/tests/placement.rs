@@ -153,3 +153,23 @@ fn a_node_keeps_cpus_for_the_work_that_it_runs() {
     s.start("x", 1, &[("n0", 0..4)]).submit_as("y", "lab/a", 4, 0, |line| line.cpus_per_member = 30);
     s.end(SECOND, &[("x", 1)]).assert_clean();
 }
+
+#[test]
+fn no_budgets_contracts_camp_on_express_nodes() {
+    let story = |nodes: &[&str], contract: i64, gpus: &[(&'static str, u8)]| {
+        let mut s = Script::new(&[]);
+        for node in nodes {
+            s.node(node, |line| line.express = true);
+        }
+        for (k, (node, gpus)) in gpus.iter().enumerate() {
+            let workload = format!("w{k}");
+            let occupancy = if contract == 0 { Occupancy::Unallocated } else { Occupancy::Allocated };
+            s.submit(&workload, "lab/a", u32::from(*gpus), contract).start_as(&workload, 1, &[(node, 0..*gpus)], occupancy, Licence::Free);
+        }
+        s.laws()
+    };
+    assert_eq!(story(&["n0", "n1"], 10 * MINUTE, &[("n0", 8)]), [], "half of 16");
+    assert_eq!(story(&["n0", "n1"], 10 * MINUTE, &[("n0", 8), ("n1", 1)]), [Law::Express]);
+    assert_eq!(story(&["n0", "n1"], 0, &[("n0", 8), ("n1", 8)]), [], "work without a contract may fill them");
+    assert_eq!(story(&["n0"], 10 * MINUTE, &[("n0", 8)]), [], "one gang of the largest kind, however few there are");
+}

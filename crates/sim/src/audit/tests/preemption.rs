@@ -171,7 +171,7 @@ fn a_hold_ends_without_its_start_for_the_reasons_listed() {
 fn a_hold_is_made_of_gpus_that_become_free() {
     let mut s = Script::new(&["n0", "n1"]);
     s.submit("x", "lab/a", 8, HOUR).start("x", 1, &[("n0", 0..8)]).submit("z", "lab/a", 8, HOUR).start("z", 1, &[("n1", 0..8)]);
-    s.at(SECOND).running("x", 1, HOUR).running("z", 1, HOUR).at(2 * HOUR).submit("y", "lab/b", 8, HOUR);
+    s.running("x", 1, HOUR).running("z", 1, HOUR).at(2 * HOUR).submit("y", "lab/b", 8, HOUR);
     s.preempting("x", 1, "y", Licence::Share).hold("y", &[("n1", 0..8)]).stopping("x", 1, 2 * MINUTE);
     assert_eq!(s.end(121 * MINUTE, &[("x", 1), ("z", 1)]).laws(), [Law::NamedStart, Law::Minimal], "x gives nothing, z is not stopped");
 }
@@ -180,7 +180,7 @@ fn a_hold_is_made_of_gpus_that_become_free() {
 fn a_start_is_where_its_plan_said() {
     let mut s = Script::new(&["n0", "n1"]);
     s.submit("x", "lab/a", 8, HOUR).start("x", 1, &[("n0", 0..8)]).submit("z", "lab/a", 8, HOUR).start("z", 1, &[("n1", 0..8)]);
-    s.at(SECOND).running("x", 1, HOUR).running("z", 1, HOUR).at(2 * HOUR).submit("y", "lab/b", 8, HOUR);
+    s.running("x", 1, HOUR).running("z", 1, HOUR).at(2 * HOUR).submit("y", "lab/b", 8, HOUR);
     s.preempting("x", 1, "y", Licence::Share).hold("y", &[("n0", 0..8)]).stopping("x", 1, 2 * MINUTE);
     s.at(2 * HOUR + SECOND).ended("z", 1, Outcome::Completed).charged("z", 1, "lab/a", ChargeKind::Run, 0, 8);
     s.start("y", 1, &[("n1", 0..8)]);
@@ -192,7 +192,7 @@ fn victims_do_not_slip_back_in() {
     let mut s = Script::new(&["n0", "n1"]);
     s.submit_as("x", "lab/a", 4, HOUR, |line| (line.members, line.charged_gpus) = (2, 8)).start("x", 1, &[("n0", 0..4), ("n1", 0..4)]);
     s.submit("z", "lab/a", 4, HOUR).start("z", 1, &[("n0", 4..8)]).submit("w", "lab/a", 4, HOUR).start("w", 1, &[("n1", 4..8)]);
-    s.at(SECOND).running("x", 1, HOUR).running("z", 1, HOUR).running("w", 1, HOUR).at(2 * HOUR).submit("y", "lab/b", 8, HOUR);
+    s.running("x", 1, HOUR).running("z", 1, HOUR).running("w", 1, HOUR).at(2 * HOUR).submit("y", "lab/b", 8, HOUR);
     s.preempting("z", 1, "y", Licence::Share).preempting("x", 1, "y", Licence::Share).hold("y", &[("n0", 0..8)]);
     s.stopping("z", 1, 2 * MINUTE).stopping("x", 1, 2 * MINUTE);
     s.at(2 * HOUR + SECOND).ended("z", 1, Outcome::Preempted).charged("z", 1, "lab/a", ChargeKind::Run, 0, 4).requeued("z");
@@ -256,7 +256,7 @@ fn victims_are_signalled_in_time_and_have_their_grace() {
 fn a_victim_that_gives_nothing_is_one_too_many() {
     let mut s = Script::new(&["n0", "n1"]);
     s.submit("x", "lab/a", 8, HOUR).start("x", 1, &[("n0", 0..8)]).submit("z", "lab/a", 8, HOUR).start("z", 1, &[("n1", 0..8)]);
-    s.at(SECOND).running("x", 1, HOUR).running("z", 1, HOUR).at(2 * HOUR).submit("y", "lab/b", 8, HOUR);
+    s.running("x", 1, HOUR).running("z", 1, HOUR).at(2 * HOUR).submit("y", "lab/b", 8, HOUR);
     s.preempting("x", 1, "y", Licence::Share).hold("y", &[("n0", 0..8)]).stopping("x", 1, 2 * MINUTE);
     s.clone().end(121 * MINUTE, &[("x", 1), ("z", 1)]).assert_clean();
     s.preempting("z", 1, "y", Licence::Share).stopping("z", 1, 2 * MINUTE);
@@ -273,4 +273,81 @@ fn the_spared_lost_their_claimant() {
     s.edit(|line| !matches!(line.event, LogEvent::Stopping(_)));
     s.at(3610 * SECOND).spared("x", 1);
     assert_eq!(s.end(4000 * SECOND, &[("x", 1)]).laws(), [Law::NamedStart]);
+}
+
+#[test]
+fn what_an_eviction_loses_is_worth_it() {
+    // A claimant of 8 GPUs and an hour may cost 120 GPU-minutes: of 8 GPUs, ten minutes since the last bank and five for the restart.
+    let story = |banked: i64, at: i64, change: fn(&mut Submitted)| {
+        let mut s = Script::new(&["n0"]);
+        s.submit_as("x", "lab/a", 8, HOUR, change).start("x", 1, &[("n0", 0..8)]).running("x", 1, HOUR);
+        s.at(MINUTE).submit("y", "lab/b", 8, HOUR);
+        s.at(banked).add(LogEvent::Checkpoint(Checkpoint { workload: "x".into(), attempt: 1 }));
+        s.at(at).preempting("x", 1, "y", Licence::Share).hold("y", &[("n0", 0..8)]).stopping("x", 1, 2 * MINUTE);
+        s.laws_to_the_end(&[("x", 1)])
+    };
+    assert_eq!(story(2 * HOUR, 130 * MINUTE, |_| {}), []);
+    assert_eq!(story(2 * HOUR, 130 * MINUTE + 1, |_| {}), [Law::WorthIt]);
+    assert_eq!(story(2 * HOUR, 130 * MINUTE, |x| x.on_preempt = OnPreempt::Restart), [Law::WorthIt], "all is lost since it started");
+    assert_eq!(story(2 * HOUR, 9 * HOUR, |_| {}), [], "the claimant has waited longer than the longest contract");
+    let silent = |at: i64, every: Option<i64>| {
+        let mut s = Script::new(&["n0"]);
+        s.submit_as("x", "lab/a", 8, HOUR, |x| x.checkpoint_every_ms = every).start("x", 1, &[("n0", 0..8)]).running("x", 1, HOUR);
+        s.at(at).submit("y", "lab/b", 8, HOUR).preempting("x", 1, "y", Licence::Share).hold("y", &[("n0", 0..8)]).stopping("x", 1, 2 * MINUTE);
+        s.laws_to_the_end(&[("x", 1)])
+    };
+    assert_eq!(silent(2 * HOUR + 10 * MINUTE, None), [], "since the last multiple of its contract");
+    assert_eq!(silent(2 * HOUR + 30 * MINUTE, None), [Law::WorthIt]);
+    assert_eq!(silent(2 * HOUR + 30 * MINUTE, Some(15 * MINUTE)), [], "it states a shorter interval");
+}
+
+#[test]
+fn losses_of_one_plan_add_up() {
+    let mut s = Script::new(&["n0"]);
+    s.submit("x", "lab/a", 4, HOUR).start("x", 1, &[("n0", 0..4)]).submit("z", "lab/a", 4, HOUR).start("z", 1, &[("n0", 4..8)]);
+    s.running("x", 1, HOUR).running("z", 1, HOUR).at(2 * HOUR + 15 * MINUTE);
+    let one = s.clone().submit("y", "lab/b", 4, HOUR).preempting("x", 1, "y", Licence::Share).hold("y", &[("n0", 0..4)]).stopping("x", 1, 2 * MINUTE).laws();
+    assert_eq!(one, [Law::WorthIt], "4 GPUs for 20 minutes, for 4 GPU-hours");
+    s.submit("y", "lab/b", 8, HOUR).preempting("x", 1, "y", Licence::Share).preempting("z", 1, "y", Licence::Share).hold("y", &[("n0", 0..8)]);
+    s.stopping("x", 1, 2 * MINUTE).stopping("z", 1, 2 * MINUTE);
+    assert_eq!(s.laws(), [Law::WorthIt]);
+    s.edit(|line| {
+        if let LogEvent::Submitted(line) = &mut line.event
+            && line.workload == "y"
+        {
+            line.min_runtime_ms = 80 * MINUTE;
+        }
+        true
+    });
+    assert_eq!(s.laws(), [], "each half as much as 8 GPUs for 80 minutes are worth");
+}
+
+#[test]
+fn a_start_timeout_is_judged_at_the_signal() {
+    let story = |signal: i64| {
+        let mut s = Script::new(&["n0"]);
+        s.submit("x", "lab/a", 8, HOUR).start("x", 1, &[("n0", 0..8)]).at(signal).stopping("x", 1, 2 * MINUTE);
+        s.at(signal + MINUTE).add(LogEvent::Running(Running { workload: "x".into(), attempt: 1, protected_until_ms: None }));
+        s.at(signal + 90 * SECOND).ended("x", 1, Outcome::StartTimeout).charged("x", 1, "lab/a", ChargeKind::Run, 0, 8);
+        s.requeued("x").start("x", 2, &[("n0", 0..8)]);
+        s.laws_to_the_end(&[("x", 2)])
+    };
+    assert_eq!(story(10 * MINUTE), [], "all members ran within the grace, too late");
+    assert_eq!(story(10 * MINUTE - 1), [Law::Contract]);
+}
+
+#[test]
+fn what_is_imputed_to_a_child_is_not_its_parents() {
+    // lab/b/c is born with an imputed past of 8 GPUs for two days; lab/b itself has used nothing.
+    let story = |granted: &'static str| {
+        let mut s = Script::new(&["n0"]);
+        s.budgets(&[("lab", 100.0, 1.0), ("lab/a", 50.0, 0.5), ("lab/b", 20.0, 0.2)]);
+        s.submit("x", "lab/a", 8, HOUR).start("x", 1, &[("n0", 0..8)]).running("x", 1, HOUR).at(96 * HOUR);
+        s.budgets(&[("lab", 100.0, 1.0), ("lab/a", 50.0, 0.5), ("lab/b", 20.0, 0.2), ("lab/b/c", 100.0, 0.2)]);
+        s.add(LogEvent::Granted(Granted { budget: granted.into(), pool: "p0".into(), gpu_ms: 8 * 70 * HOUR }));
+        s.submit("y", "lab/b/c", 8, HOUR).preempting("x", 1, "y", Licence::Tree).hold("y", &[("n0", 0..8)]).stopping("x", 1, 2 * MINUTE);
+        s.laws_to_the_end(&[("x", 1)])
+    };
+    assert_eq!(story("lab/b/c"), []);
+    assert_eq!(story("lab/b"), [Law::Standing]);
 }

@@ -224,6 +224,11 @@ impl Script {
         laws
     }
 
+    /// The laws that are broken when the log ends here with these leases.
+    pub(super) fn laws_to_the_end(&mut self, leases: &[(&str, u32)]) -> Vec<Law> {
+        self.end(self.at + SECOND, leases).laws()
+    }
+
     pub(super) fn assert_clean(&self) {
         let report = self.report();
         assert!(report.is_clean(), "{report}");
