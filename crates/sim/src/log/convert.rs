@@ -175,6 +175,7 @@ fn submitted(id: WorkloadId, of: &spec::WorkloadSpec, answer: (Gpus, Span, entry
             spec::OnPreempt::Restart => OnPreempt::Restart,
             spec::OnPreempt::End => OnPreempt::End,
         },
+        checkpoint_every_ms: of.checkpoint_every.map(|span| span.0),
         start: None,
         priority: of.priority,
         kind: match of.kind {
