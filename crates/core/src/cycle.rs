@@ -173,7 +173,9 @@ impl<'a> Cycle<'a> {
     /// Each pick is tried whole before the next one, and standings follow each start.
     fn walk(&mut self) {
         let now = self.now();
-        self.leaving = self.s.pools[self.pool].leaving_unclaimed(&self.s.workloads);
+        let pool = &mut self.s.pools[self.pool];
+        pool.cluster.refresh_may_fit();
+        self.leaving = pool.leaving_unclaimed(&self.s.workloads);
         let mut open = self.open(true);
         while !open.is_empty() {
             let pool = &mut self.s.pools[self.pool];
@@ -382,12 +384,16 @@ impl<'a> Cycle<'a> {
         if reachable < needed.0 && !may_take_past {
             return Err(blocker);
         }
-        let licences = Licences::new(&claimant, &mut Judge { pool, tree: &self.s.tree, standings: &mut self.standings, at: now });
         for past in [false, true] {
-            let within_reach = reachable + if past { licences.reachable_past(pool, express) } else { 0 };
             let depth = if past { Depth::PastContract } else { Depth::Yielding };
             let nobody = if past { pool.past_gpus == 0 } else { pool.unallocated_gpus + self.leaving == 0 };
-            if nobody || within_reach < needed.0 || !pool.cluster.may_fit(&workload.spec.gang, all_lanes(express), depth) {
+            if nobody || !pool.cluster.may_fit(&workload.spec.gang, all_lanes(express), depth) {
+                continue;
+            }
+            let mut judge = Judge { pool, tree: &self.s.tree, standings: &mut self.standings, at: now };
+            let licences = Licences::new(&claimant, past, &mut judge);
+            let pool = judge.pool;
+            if reachable + licences.reachable_past(pool, express) < needed.0 {
                 continue;
             }
             if self.searches >= pool.knobs.searches_max {

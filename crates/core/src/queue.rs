@@ -74,8 +74,9 @@ pub(crate) struct ShapeQueue {
 pub(crate) struct LeafQueue {
     pub shapes: BTreeMap<ShapeId, ShapeQueue>,
     pub waiting: u32,
-    /// Waits until the first start of the leaf's latest workloads.
+    /// Waits until the first start of the leaf's latest workloads, in their order and sorted.
     waits: VecDeque<Span>,
+    sorted_waits: Vec<Span>,
     /// What the leaf's licences reached when they were last looked at.
     pub licensed: Option<Licensed>,
     /// How many wait at each priority.
@@ -128,17 +129,20 @@ impl LeafQueue {
 
     /// A workload of this leaf first ran after `wait`.
     pub(crate) fn waited(&mut self, wait: Span) {
-        if self.waits.len() == WAITS_KEPT {
-            self.waits.pop_front();
+        if self.waits.len() == WAITS_KEPT
+            && let Some(oldest) = self.waits.pop_front()
+        {
+            let place = self.sorted_waits.partition_point(|w| *w < oldest);
+            self.sorted_waits.remove(place);
         }
         self.waits.push_back(wait);
+        let place = self.sorted_waits.partition_point(|w| *w < wait);
+        self.sorted_waits.insert(place, wait);
     }
 
     /// Eligible longer than this, work goes before all younger work of its leaf.
     pub(crate) fn old_age(&self, age_min: Span) -> Span {
-        let mut waits: Vec<Span> = self.waits.iter().copied().collect();
-        waits.sort_unstable();
-        let median = waits.get(waits.len() / 2).copied().unwrap_or_default();
+        let median = self.sorted_waits.get(self.sorted_waits.len() / 2).copied().unwrap_or_default();
         age_min.max(median * 3)
     }
 
