@@ -78,6 +78,55 @@ fn every_field_of_a_scenario_is_in_the_reference() {
     assert_eq!(happenings, known, "happenings: left is the page, right the program");
 }
 
+/// Rows of a section's table whose default is one value: the field and that value.
+fn defaults(page: &str, heading: &str) -> Vec<(String, String)> {
+    let rows = section(page, heading).split("\n### ").next().unwrap_or_default().lines().filter(|line| line.starts_with("| `"));
+    let cells = rows.filter_map(|row| match row.split(" | ").collect::<Vec<_>>()[..] {
+        [name, _, default, _] => Some((name.trim_start_matches("| ").trim_matches('`').to_owned(), default)),
+        _ => None,
+    });
+    let values = cells.filter_map(|(name, default)| Some((name, default.strip_prefix('`')?.strip_suffix('`').filter(|value| !value.contains('`'))?.to_owned())));
+    values.collect()
+}
+
+#[test]
+fn the_defaults_in_the_reference_are_the_program_s() {
+    let page = page("docs/reference/scenario.md");
+    let closed = "[[streams]]\nbudget = \"lab\"\noutstanding = 3\ngangs = [\"1\"]\nwork = \"1h\"\n";
+    let open = "[[workloads]]\nname = \"v\"\nbudget = \"lab\"\ngang = \"1\"\nwork = \"1h\"\n";
+    let parts = [
+        ("## Top level", "", 2),
+        ("## `[pool]`", "[pool]\nnodes = 128\n", 3),
+        ("## `[model]`", "[model]\n", 2),
+        ("## `[[workloads]]`", open, 8),
+        ("## `[[streams]]`", closed, 8),
+        ("## `[lab]`", "[lab]\n", 14),
+    ];
+    for (heading, table, least) in parts {
+        let defaults = defaults(&page, heading);
+        assert!(defaults.len() >= least, "{heading}: {defaults:?}");
+        for (name, value) in defaults.iter().filter(|(name, _)| !(heading == "## `[pool]`" && name == "nodes")) {
+            let pool = if heading == "## `[pool]`" { "" } else { "[pool]\nnodes = 128\n" };
+            let value = quoted(value);
+            let top = if heading == "## Top level" { format!("{name} = {value}") } else { String::new() };
+            let set = if heading == "## Top level" { String::new() } else { format!("{name} = {value}\n") };
+            let with = parse(&top, &format!("{table}{set}{pool}")).unwrap_or_else(|error| panic!("{heading} {name} = {value}: {error}"));
+            let without = parse("", &format!("{table}{pool}")).unwrap_or_else(|error| panic!("{heading}: {error}"));
+            assert_eq!(shown(&with), shown(&without), "{heading}: {name} = {value} is not the default");
+        }
+    }
+}
+
+/// A word of a choice becomes a text; other values are written as they are.
+fn quoted(value: &str) -> String {
+    let is_word = value != "true" && value != "false" && value.starts_with(|c: char| c.is_ascii_lowercase());
+    if is_word { format!("\"{value}\"") } else { value.to_owned() }
+}
+
+fn shown(scenario: &Scenario) -> String {
+    format!("{scenario:?}")
+}
+
 #[test]
 fn every_knob_is_in_the_reference_with_its_default() {
     let page = page("docs/reference/knobs.md");
