@@ -77,8 +77,8 @@ fn allocated() -> String {
 
 impl Expect {
     /// The expectations beside a scenario; every scenario has some.
-    pub(crate) fn load(path: &Path) -> Result<Expect, String> {
-        let path = path.with_extension("expect.toml");
+    pub(crate) fn load(beside: &Path) -> Result<Expect, String> {
+        let path = beside.with_extension("expect.toml");
         let text = std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
         toml::from_str(&text).map_err(|error| format!("{}: {error}", path.display()))
     }

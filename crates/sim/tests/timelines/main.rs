@@ -16,30 +16,47 @@ use std::path::{Path, PathBuf};
 /// Folders below `scenarios/` with such files.
 const FOLDERS: [&str; 2] = ["reports", "rules"];
 
-/// Scenarios told elsewhere that have expectations, but no timeline that anybody would read.
-const LONG: [&str; 1] = ["echo.toml"];
+/// Scenarios of the product that have expectations too: the file, where its expectations stand, and what is set.
+const LONG: [(&str, &str, &[&str]); 2] = [("echo", "echo-fading", &[]), ("echo", "echo-sliding", &["policy.kernel=sliding"])];
+
+/// One test.
+struct Case {
+    name: String,
+    scenario: PathBuf,
+    /// The path of what stands beside it, without an extension.
+    beside: PathBuf,
+    overrides: Vec<String>,
+}
 
 fn main() {
     let arguments = Arguments::from_args();
     let scenarios = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
-    let in_folders = FOLDERS.iter().flat_map(|folder| scenario_files(&scenarios.join(folder)));
-    let files: Vec<PathBuf> = in_folders.chain(LONG.iter().map(|name| scenarios.join(name))).collect();
-    let trials = files.into_iter().map(|path| trial(&scenarios, path)).collect();
+    let in_folders = FOLDERS.iter().flat_map(|folder| cases(&scenarios, folder));
+    let long = LONG.iter().map(|(file, beside, overrides)| Case {
+        name: beside.to_string(),
+        scenario: scenarios.join(file).with_extension("toml"),
+        beside: scenarios.join("rules").join(beside),
+        overrides: overrides.iter().map(ToString::to_string).collect(),
+    });
+    let trials = in_folders.chain(long).map(trial).collect();
     libtest_mimic::run(&arguments, trials).exit();
 }
 
 /// A scenario that does not hold yet says so in its expectations, with the reason; it is listed as ignored and never forgotten.
-fn trial(scenarios: &Path, path: PathBuf) -> Trial {
-    let name = path.strip_prefix(scenarios).unwrap_or(&path).with_extension("").display().to_string();
-    let ignored = expect::Expect::load(&path).is_ok_and(|expect| expect.ignored.is_some());
-    Trial::test(name, move || run::check(&path).map_err(Into::into)).with_ignored_flag(ignored)
+fn trial(case: Case) -> Trial {
+    let ignored = expect::Expect::load(&case.beside).is_ok_and(|expect| expect.ignored.is_some());
+    Trial::test(case.name.clone(), move || run::check(&case).map_err(Into::into)).with_ignored_flag(ignored)
 }
 
-fn scenario_files(folder: &Path) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
-    let paths = entries.map(|entry| entry.expect("the folder can be listed").path());
-    let is_scenario = |path: &PathBuf| path.to_str().is_some_and(|p| p.ends_with(".toml") && !p.ends_with(".expect.toml"));
-    let mut files: Vec<PathBuf> = paths.filter(is_scenario).collect();
-    files.sort();
-    files
+/// A case for each scenario of a folder.
+fn cases(scenarios: &Path, folder: &str) -> Vec<Case> {
+    let entries = std::fs::read_dir(scenarios.join(folder)).unwrap_or_else(|error| panic!("{folder}: {error}"));
+    let names = entries.map(|entry| entry.expect("the folder can be listed").file_name().display().to_string());
+    let mut names: Vec<String> = names.filter_map(|name| name.strip_suffix(".toml").map(String::from)).filter(|name| !name.ends_with(".expect")).collect();
+    names.sort();
+    let case = |name: &String| {
+        let beside = scenarios.join(folder).join(name);
+        Case { name: format!("{folder}/{name}"), scenario: beside.with_extension("toml"), beside, overrides: Vec::new() }
+    };
+    names.iter().map(case).collect()
 }

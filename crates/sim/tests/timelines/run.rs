@@ -1,5 +1,6 @@
 //! Runs one scenario and holds it against its expectations, the auditor's laws, a replay of its journal, and its timeline.
 
+use crate::Case;
 use crate::expect::Expect;
 use crate::facts::Facts;
 use crate::journal::Journalled;
@@ -15,9 +16,9 @@ use stipend_sim::scenario::Scenario;
 /// The environment variable that writes timelines instead of comparing them.
 const BLESS: &str = "BLESS";
 
-pub(crate) fn check(path: &Path) -> Result<(), String> {
-    let scenario = Scenario::load(path, &[]).map_err(|error| error.to_string())?;
-    let expect = Expect::load(path)?;
+pub(crate) fn check(case: &Case) -> Result<(), String> {
+    let scenario = Scenario::load(&case.scenario, &case.overrides).map_err(|error| error.to_string())?;
+    let expect = Expect::load(&case.beside)?;
     let mut policy = Journalled::new();
     let (mut facts, mut timeline, mut log) = (Facts::default(), Timeline::new(&scenario.labels), LogWriter::new(Vec::new(), &scenario.labels));
     let summary = engine::run(&scenario, scenario.seed, &mut policy, &mut [&mut facts, &mut timeline, &mut log], None);
@@ -30,7 +31,7 @@ pub(crate) fn check(path: &Path) -> Result<(), String> {
     let report = audit::check(log.as_slice()).map_err(|error| error.to_string())?;
     wrong.extend(report.violations.iter().map(|violation| format!("the auditor: {violation}")));
     if !expect.no_timeline
-        && let Err(difference) = compare(path, &timeline.lines)
+        && let Err(difference) = compare(&case.beside, &timeline.lines)
     {
         wrong.push(difference);
     }
@@ -38,8 +39,8 @@ pub(crate) fn check(path: &Path) -> Result<(), String> {
 }
 
 /// The timeline is the one that was read and kept.
-fn compare(path: &Path, lines: &[String]) -> Result<(), String> {
-    let kept_at = path.with_extension("timeline.txt");
+fn compare(beside: &Path, lines: &[String]) -> Result<(), String> {
+    let kept_at = beside.with_extension("timeline.txt");
     let actual = lines.join("\n") + "\n";
     if std::env::var_os(BLESS).is_some() {
         return std::fs::write(&kept_at, actual).map_err(|error| format!("{}: {error}", kept_at.display()));
