@@ -177,10 +177,9 @@ pub(crate) fn drain(s: &mut Scheduler, id: NodeId, severity: Severity, reason: &
     let now = s.now;
     let pool_id = s.pool_of(id).expect("checked");
     let pool = &mut s.pools[pool_id.index()];
-    let start_timeout = pool.knobs.start_timeout;
     let until = |w: &WorkloadId| {
         let workload = s.workloads.get(w.0).expect("a lease's workload is live");
-        workload.lease().expect("it holds a lease").protected_until_latest(workload.contract, start_timeout)
+        workload.lease().expect("it holds a lease").protected_until_latest(workload.contract)
     };
     let last = pool.cluster.at(id).leases.iter().map(until).max().unwrap_or(now);
     let drain_until = if severity == Severity::Critical { now } else { last.max(now) };
@@ -277,8 +276,7 @@ fn release(s: &mut Scheduler, id: WorkloadId, log: &mut Vec<Entry>) -> Result<()
     workload.phase = Phase::Waiting;
     workload.eligible = s.now;
     let pool = &mut s.pools[workload.spec.pool.index()];
-    pool.queue.insert(id, workload, &s.tree);
-    pool.stirred = true;
+    pool.stirred |= pool.queue.insert(id, workload, &s.tree);
     log.push(Entry::Eligible { workload: id });
     Ok(())
 }
@@ -288,7 +286,7 @@ fn cancel(s: &mut Scheduler, id: WorkloadId, cause: &StopCause, log: &mut Vec<En
     match &workload.phase {
         Phase::Leased(_) => return cancel_lease(s, id, cause, log),
         Phase::Claiming(_) => crate::claim::unclaim(s, id, &Why::ClaimantGone, log),
-        Phase::Held | Phase::Waiting => {}
+        Phase::Held | Phase::Waiting | Phase::Barred => {}
     }
     crate::submit::withdraw(s, id, cause, log);
     Ok(())

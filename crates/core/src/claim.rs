@@ -54,9 +54,12 @@ pub(crate) fn vacated(s: &mut Scheduler, left: &Placement, by: WorkloadId) {
     }
 }
 
-/// Whether nobody occupies a claim's GPUs any more.
+/// Whether nobody occupies a claim's GPUs any more, nor the CPUs and memory that go with them.
 pub(crate) fn is_complete(pool: &Pool, claim: &Claim) -> bool {
-    claim.placement.iter().all(|slot| slot.gpus.and(pool.cluster.at(slot.node).leased).0 == 0)
+    claim.placement.iter().all(|slot| {
+        let node = pool.cluster.at(slot.node);
+        slot.gpus.and(node.leased).0 == 0 && node.host_free.cpus >= 0 && node.host_free.memory >= 0
+    })
 }
 
 /// The charges for a claim's vacant GPUs end now.
@@ -87,7 +90,8 @@ pub(crate) fn unclaim(s: &mut Scheduler, id: WorkloadId, why: &Why, log: &mut Ve
     pool.queue.insert(id, workload, &s.tree);
     pool.stir();
     log.push(Entry::Unhold { claimant: id, why: why.clone() });
-    for victim in pool.leaving.clone() {
+    unbar(s, pool_index, id);
+    for victim in s.pools[pool_index].leaving.clone() {
         let lease = s.workloads.get_mut(victim.0).and_then(|w| w.lease_mut()).expect("a lease on its way out");
         let Some(stop) = &lease.stop else { continue };
         if stop.cause != (StopCause::Preempted { claimant: id }) {
@@ -99,6 +103,18 @@ pub(crate) fn unclaim(s: &mut Scheduler, id: WorkloadId, why: &Why, log: &mut Ve
             lease.first_right = true;
             let placement = lease.placement.clone();
             s.pools[pool_index].cluster.mark(&placement, None);
+        }
+    }
+}
+
+/// A claim is over: victims that have ended meanwhile wait in their queues again.
+pub(crate) fn unbar(s: &mut Scheduler, pool: usize, claimant: WorkloadId) {
+    for id in s.pools[pool].barred.remove(&claimant).unwrap_or_default() {
+        let Some(workload) = s.workloads.get_mut(id.0) else { continue };
+        if matches!(workload.phase, Phase::Barred) {
+            workload.phase = Phase::Waiting;
+            s.pools[pool].queue.insert(id, workload, &s.tree);
+            s.pools[pool].stirred = true;
         }
     }
 }

@@ -114,8 +114,35 @@ struct FreeIndex {
     by_free: Vec<NodeSet>,
     free: u32,
     /// How many nodes have so many GPUs free or yielding; and with those past their contract.
-    by_yielding: Vec<u32>,
-    by_past_contract: Vec<u32>,
+    yielding: Counts,
+    past_contract: Counts,
+}
+
+/// How many nodes have so many GPUs within reach, and how many members of each size these would hold.
+#[derive(Clone, Debug, Default)]
+struct Counts {
+    nodes: Vec<u32>,
+    members: Vec<u32>,
+}
+
+impl Counts {
+    fn count(&mut self, gpus: GpuSet, present: bool) {
+        let gpus = gpus.count() as usize;
+        if self.nodes.len() <= gpus {
+            self.nodes.resize(gpus + 1, 0);
+        }
+        self.nodes[gpus] = if present { self.nodes[gpus] + 1 } else { self.nodes[gpus] - 1 };
+    }
+
+    fn refresh_members(&mut self) {
+        self.members.clear();
+        self.members.resize(self.nodes.len(), 0);
+        for (gpus, nodes) in self.nodes.iter().enumerate().filter(|(_, nodes)| **nodes > 0) {
+            for size in 1..=gpus {
+                self.members[size] += nodes * (gpus / size) as u32;
+            }
+        }
+    }
 }
 
 /// How far a look goes beyond free GPUs.
@@ -216,8 +243,8 @@ impl Cluster {
         let index = if node.spec.express { &mut self.express } else { &mut self.general };
         let yielding = node.free.or(node.yielding.minus(node.held));
         let past = yielding.or(node.past_contract.minus(node.held));
-        count(&mut index.by_yielding, yielding, present);
-        count(&mut index.by_past_contract, past, present);
+        index.yielding.count(yielding, present);
+        index.past_contract.count(past, present);
         if free == 0 {
             return;
         }
@@ -248,14 +275,20 @@ impl Cluster {
         }
     }
 
-    /// Whether a gang could fit by the number of GPUs on each node alone: a quick upper bound.
+    /// Prepares [`Cluster::may_fit`] for one walk, in which nothing is given back.
+    pub(crate) fn refresh_may_fit(&mut self) {
+        for index in [&mut self.general, &mut self.express] {
+            index.yielding.refresh_members();
+            index.past_contract.refresh_members();
+        }
+    }
+
+    /// Whether a gang could fit by the number of GPUs on each node alone, as of the walk's beginning: a quick upper bound.
     pub(crate) fn may_fit(&self, gang: &Gang, lanes: &[Lane], depth: Depth) -> bool {
         let members = |lane: &Lane| {
-            let counts = match depth {
-                Depth::Yielding => &self.lane(*lane).by_yielding,
-                Depth::PastContract => &self.lane(*lane).by_past_contract,
-            };
-            counts.iter().enumerate().map(|(gpus, nodes)| gpus as u32 / gang.gpus_per_member * nodes).sum::<u32>()
+            let index = self.lane(*lane);
+            let counts = if depth == Depth::Yielding { &index.yielding } else { &index.past_contract };
+            counts.members.get(gang.gpus_per_member as usize).copied().unwrap_or(0)
         };
         lanes.iter().map(members).sum::<u32>() >= gang.members
     }
@@ -382,14 +415,6 @@ impl Cluster {
         }
         Gpus(per_member * gang.members)
     }
-}
-
-fn count(counts: &mut Vec<u32>, gpus: GpuSet, present: bool) {
-    let gpus = gpus.count() as usize;
-    if counts.len() <= gpus {
-        counts.resize(gpus + 1, 0);
-    }
-    counts[gpus] = if present { counts[gpus] + 1 } else { counts[gpus] - 1 };
 }
 
 /// What a slot's members take of its node's CPUs and memory.

@@ -173,7 +173,9 @@ impl<'a> Cycle<'a> {
     /// Each pick is tried whole before the next one, and standings follow each start.
     fn walk(&mut self) {
         let now = self.now();
-        self.leaving = self.s.pools[self.pool].leaving_unclaimed(&self.s.workloads);
+        let pool = &mut self.s.pools[self.pool];
+        pool.cluster.refresh_may_fit();
+        self.leaving = pool.leaving_unclaimed(&self.s.workloads);
         let mut open = self.open(true);
         while !open.is_empty() {
             let pool = &mut self.s.pools[self.pool];
@@ -207,10 +209,11 @@ impl<'a> Cycle<'a> {
         let mut queues = std::mem::take(if allocated { &mut pool.queue.allocated } else { &mut pool.queue.unallocated });
         let mut open = Vec::new();
         for (leaf, queue) in queues.iter_mut().filter(|(_, queue)| queue.waiting > 0) {
-            let shapes = if allocated { self.open_allocated(*leaf, queue) } else { self.open_unallocated(queue) };
-            let shapes = self.rotate(shapes);
-            if !shapes.is_empty() {
-                open.push(OpenLeaf { leaf: *leaf, allocated, shapes });
+            let mut of_leaf = OpenLeaf { leaf: *leaf, allocated, shapes: Vec::new(), depths: Vec::new() };
+            if allocated { self.open_allocated(queue, &mut of_leaf) } else { self.open_unallocated(queue, &mut of_leaf) }
+            self.rotate(&mut of_leaf);
+            if !of_leaf.shapes.is_empty() {
+                open.push(of_leaf);
             }
         }
         let pool = &mut self.s.pools[self.pool];
@@ -219,20 +222,19 @@ impl<'a> Cycle<'a> {
     }
 
     /// A blocked shape is worth another try if GPUs came within reach on which it may fit, or if its licences may reach further now.
-    fn open_allocated(&mut self, leaf: BudgetId, queue: &mut LeafQueue) -> Vec<ShapeId> {
+    fn open_allocated(&mut self, queue: &mut LeafQueue, open: &mut OpenLeaf) {
         let now = self.s.now;
-        let mut shapes = Vec::new();
         let mut licensed = None;
         for (id, shape) in &queue.shapes {
             let pool = &self.s.pools[self.pool];
             let Some(blocked) = &shape.blocked else {
-                shapes.push(*id);
+                open.push(*id, None);
                 continue;
             };
             let request = pool.queue.shape(*id);
             let lanes = all_lanes(request.express);
             if blocked.reach != pool.reach && pool.cluster.may_fit(&request.gang, lanes, Depth::Yielding) {
-                shapes.push(*id);
+                open.push(*id, Some(Depth::Yielding));
                 continue;
             }
             let due = blocked.takeable != pool.takeable || now >= blocked.retry_at;
@@ -243,16 +245,15 @@ impl<'a> Cycle<'a> {
             }
             let (needed, express) = (request.gang.gpus().0, request.express);
             let within_reach = pool.reachable(express) + self.leaving;
-            let licensed = *licensed.get_or_insert_with(|| self.licensed(leaf, queue));
+            let licensed = *licensed.get_or_insert_with(|| self.licensed(open.leaf, queue));
             self.retry_at = self.retry_at.min(licensed.until);
             if express || within_reach + licensed.gpus >= needed {
-                shapes.push(*id);
+                open.push(*id, Some(Depth::PastContract));
             }
         }
         if licensed.is_some() {
             queue.licensed = licensed;
         }
-        shapes
     }
 
     /// What the licences of a leaf reach: looked at anew when leases became takeable, and now and then as standings drift.
@@ -269,24 +270,25 @@ impl<'a> Cycle<'a> {
         licensed
     }
 
-    fn open_unallocated(&self, queue: &LeafQueue) -> Vec<ShapeId> {
-        let pool = &self.s.pools[self.pool];
-        let is_open = |shape: &ShapeQueue| shape.blocked.as_ref().is_none_or(|blocked| blocked.reach != pool.freed);
-        queue.shapes.iter().filter(|(_, shape)| is_open(shape)).map(|(id, _)| *id).collect()
+    fn open_unallocated(&self, queue: &LeafQueue, open: &mut OpenLeaf) {
+        let freed = self.s.pools[self.pool].freed;
+        let is_open = |shape: &ShapeQueue| shape.blocked.as_ref().is_none_or(|blocked| blocked.reach != freed);
+        queue.shapes.iter().filter(|(_, shape)| is_open(shape)).for_each(|(id, _)| open.push(*id, None));
     }
 
     /// Of more shapes than one cycle tries, those whose turn it is; over some cycles all are tried.
-    fn rotate(&mut self, mut shapes: Vec<ShapeId>) -> Vec<ShapeId> {
+    fn rotate(&mut self, open: &mut OpenLeaf) {
         let pool = &self.s.pools[self.pool];
-        let shapes_max = pool.knobs.shapes_max.max(1) as usize;
-        if shapes.len() > shapes_max {
-            let first = (pool.walks as usize).wrapping_mul(shapes_max) % shapes.len();
-            shapes.rotate_left(first);
-            shapes.truncate(shapes_max);
-            shapes.sort_unstable();
+        let (count, shapes_max) = (open.shapes.len(), pool.knobs.shapes_max.max(1) as usize);
+        if count > shapes_max {
+            let first = (pool.walks as usize).wrapping_mul(shapes_max) % count;
+            let mut place = 0;
+            open.retain(|_, _| {
+                place += 1;
+                (place - 1 + count - first) % count < shapes_max
+            });
             self.retry_at = self.retry_at.min(self.s.now + Span::seconds(1));
         }
-        shapes
     }
 
     fn head(&mut self, open: &OpenLeaf) -> WorkloadId {
@@ -294,30 +296,41 @@ impl<'a> Cycle<'a> {
         let pool = &mut self.s.pools[self.pool];
         let order = self.s.tree.get(open.leaf).map(|b| b.spec.order).unwrap_or_default();
         let side = if open.allocated { &pool.queue.allocated } else { &pool.queue.unallocated };
-        head(&side[&open.leaf], &open.shapes, order, now, pool.knobs.age_min, &mut pool.ledger).expect("an open shape has waiting work")
+        let used = |account| self.standings.of_user(&mut pool.ledger, now, account);
+        head(&side[&open.leaf], &open.shapes, order, now, pool.knobs.age_min, used).expect("an open shape has waiting work")
     }
 
     /// After a try: a shape that is empty or blocked is closed for this cycle, and what stopped it is written down.
     fn close(&mut self, open: &mut Vec<OpenLeaf>, index: usize, id: WorkloadId, result: Result<(), Blocker>) {
-        let leaf = &mut open[index];
         match result {
             Ok(()) => {
-                let pool = &self.s.pools[self.pool];
+                let pool = &mut self.s.pools[self.pool];
+                let workload = self.s.workloads.get(id.0).expect("it is live");
+                let budget = self.s.tree.get(workload.spec.budget).expect("work runs in a budget");
+                self.standings.forget(pool, workload.charge.user, budget);
+                let leaf = &mut open[index];
                 let side = if leaf.allocated { &pool.queue.allocated } else { &pool.queue.unallocated };
-                leaf.shapes.retain(|shape| side[&leaf.leaf].shapes.contains_key(shape));
-                if let Some(budget) = self.s.tree.get(leaf.leaf) {
-                    self.standings.forget(pool, budget);
-                }
+                let shapes = &side[&leaf.leaf].shapes;
+                leaf.retain(|shape, _| shapes.contains_key(&shape));
+                // What was opened because it might fit and can no longer is closed again; it is as blocked as before.
+                pool.cluster.refresh_may_fit();
+                let may_fit = |shape, depth: Option<Depth>| {
+                    let shape = pool.queue.shape(shape);
+                    depth.is_none_or(|depth| pool.cluster.may_fit(&shape.gang, all_lanes(shape.express), depth))
+                };
+                open.iter_mut().for_each(|leaf| leaf.retain(may_fit));
+                open.retain(|leaf| !leaf.shapes.is_empty());
             }
             Err(blocker) => {
-                let shape = self.workload(id).shape;
-                leaf.shapes.retain(|s| *s != shape);
+                let leaf = &mut open[index];
+                let shape = self.s.workloads.get(id.0).expect("it is live").shape;
+                leaf.retain(|other, _| other != shape);
                 let (budget, allocated) = (leaf.leaf, leaf.allocated);
+                if leaf.shapes.is_empty() {
+                    open.remove(index);
+                }
                 self.pass_over(budget, allocated, shape, id, blocker);
             }
-        }
-        if open[index].shapes.is_empty() {
-            open.remove(index);
         }
     }
 
@@ -382,12 +395,16 @@ impl<'a> Cycle<'a> {
         if reachable < needed.0 && !may_take_past {
             return Err(blocker);
         }
-        let licences = Licences::new(&claimant, &mut Judge { pool, tree: &self.s.tree, standings: &mut self.standings, at: now });
         for past in [false, true] {
-            let within_reach = reachable + if past { licences.reachable_past(pool, express) } else { 0 };
             let depth = if past { Depth::PastContract } else { Depth::Yielding };
             let nobody = if past { pool.past_gpus == 0 } else { pool.unallocated_gpus + self.leaving == 0 };
-            if nobody || within_reach < needed.0 || !pool.cluster.may_fit(&workload.spec.gang, all_lanes(express), depth) {
+            if nobody || !pool.cluster.may_fit(&workload.spec.gang, all_lanes(express), depth) {
+                continue;
+            }
+            let mut judge = Judge { pool, tree: &self.s.tree, standings: &mut self.standings, at: now };
+            let licences = Licences::new(&claimant, past, &mut judge);
+            let pool = judge.pool;
+            if reachable + licences.reachable_past(pool, express) < needed.0 {
                 continue;
             }
             if self.searches >= pool.knobs.searches_max {

@@ -178,8 +178,8 @@ impl Search<'_> {
 
     fn finish(&self, gang: &Gang, offers: &[Offer<'_>], trial: &Trial<'_>) -> Result<(Found, Cost), Blocker> {
         let slots = place_with(&self.pool.cluster, self.lanes, gang, &trial.extra).expect("the trial counted enough members");
-        let needs = |offer: &Offer<'_>| offer.lease.placement.iter().any(|own| slots.iter().any(|s| s.node == own.node && s.gpus.and(own.gpus).0 != 0));
-        let taken = trial.taken.iter().map(|index| &offers[*index]).filter(|offer| offer.grant.is_some() && needs(offer));
+        // The set is minimal, so every lease in it gives GPUs, CPUs or memory that the gang cannot do without.
+        let taken = trial.taken.iter().map(|index| &offers[*index]).filter(|offer| offer.grant.is_some());
         let cost = taken.clone().fold(Cost::default(), |sum, offer| sum.plus(offer.cost));
         let limited = taken.clone().filter_map(|offer| Some((offer, loss_limit(self.licences.claimant, offer.grant.as_ref()?, self.workload(offer.id), self.pool)?)));
         let loss: GpuMs = limited.clone().map(|(offer, _)| offer.cost.loss).sum();

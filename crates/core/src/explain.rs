@@ -195,6 +195,8 @@ pub enum Blocker {
     NotWorthIt { loss: GpuMs, limit: GpuMs },
     /// This cycle looked for victims as often as it may; it is tried again at once.
     SearchesSpent,
+    /// It yielded its GPUs to a claimant that has not started yet.
+    Yielded,
     /// Its GPUs are held; some are still being vacated.
     HoldIncomplete,
     /// Others of its own budget, or of budgets further below their share, go first.
@@ -220,6 +222,7 @@ impl Blocker {
                 format!("an eviction would lose {} GPU-min, more than the {} it is worth", GpuMinutes(*loss), GpuMinutes(*limit))
             }
             Blocker::SearchesSpent => "not looked at yet in full: many searches were due at once".into(),
+            Blocker::Yielded => "it yielded to a workload that has not started yet, and waits until it has".into(),
             Blocker::HoldIncomplete => "GPUs are held for it; the last of them are being vacated".into(),
             Blocker::Behind { leaf } => format!("other work of {} goes first", names.budget(*leaf)),
         }

@@ -84,7 +84,7 @@ impl Default for Knobs {
             express_budget_max: Ppm(500_000),
             shapes_max: 64,
             searches_max: 64,
-            retry_every: Span::seconds(60),
+            retry_every: Span::minutes(5),
         }
     }
 }

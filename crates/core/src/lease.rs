@@ -29,7 +29,7 @@ pub(crate) fn start(s: &mut Scheduler, id: WorkloadId, placement: &Placement, li
             claim::settle_hold_charges(pool, id, workload, claim, now, log);
             pool.claims.remove(&id);
         }
-        Phase::Held | Phase::Leased(_) => unreachable!("only waiting or claiming work starts"),
+        Phase::Held | Phase::Barred | Phase::Leased(_) => unreachable!("only waiting or claiming work starts"),
     }
     match occupancy {
         Occupancy::Allocated => pool.ledger.charge(now, &workload.charge, i64::from(workload.charged.0)),
@@ -42,6 +42,7 @@ pub(crate) fn start(s: &mut Scheduler, id: WorkloadId, placement: &Placement, li
         occupancy,
         placement: placement.clone(),
         started: now,
+        start_by: now + pool.knobs.start_timeout,
         running: None,
         silent: placement.iter().map(|slot| slot.node).collect(),
         protected_until: None,
@@ -256,7 +257,7 @@ pub(crate) fn end_lease(s: &mut Scheduler, id: LeaseId, exit: Exit, log: &mut Ve
     pool.cluster.release(id.workload, &lease.placement, &workload.spec.gang);
     pool.freed += 1;
     pool.stirred = true;
-    if lease.occupancy == Occupancy::Allocated {
+    if lease.occupancy == Occupancy::Allocated || lease.stop.is_some() {
         pool.reach += 1;
     }
     let outcome = outcome(exit, lease.stop.as_ref().map(|stop| &stop.cause));
@@ -295,9 +296,16 @@ fn after_end(s: &mut Scheduler, id: WorkloadId, lease: &Lease, outcome: Outcome,
     }
     workload.contract = workload.contract.min(left.unwrap_or(Span(i64::MAX)));
     workload.shape = pool.queue.shape_id(Shape::new(workload.spec.gang, workload.spec.on_preempt, workload.contract, &pool.knobs));
+    log.push(Entry::Requeued { workload: id });
+    if let Some(Stop { cause: StopCause::Preempted { claimant }, .. }) = &lease.stop
+        && pool.claims.contains(claimant)
+    {
+        workload.phase = Phase::Barred;
+        pool.barred.entry(*claimant).or_default().push(id);
+        return;
+    }
     workload.phase = Phase::Waiting;
     pool.queue.insert(id, workload, &s.tree);
-    log.push(Entry::Requeued { workload: id });
     let usable = |slot: &crate::entry::Slot| {
         let node = pool.cluster.at(slot.node);
         node.state == NodeState::Ready && slot.gpus.minus(node.free).0 == 0

@@ -146,7 +146,7 @@ impl Ledger {
             let claim = budget.claim(pool).0 as i64;
             let before = old.get(id).map_or(0, |b| b.claim(pool).0 as i64);
             match &mut self.entitled[index] {
-                Some(entitled) => entitled.add(at, (claim - before) * self.capacity.rate() / GPU),
+                Some(entitled) => entitled.add(at, (i128::from(claim - before) * i128::from(self.capacity.rate()) / i128::from(GPU)) as i64),
                 None if claim > 0 => grants.extend(self.grant(at, budget, index, claim)),
                 None => {}
             }

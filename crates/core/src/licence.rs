@@ -42,17 +42,22 @@ pub(crate) struct Licences<'a> {
 }
 
 impl<'a> Licences<'a> {
-    pub(crate) fn new(claimant: &'a Claimant<'a>, judge: &mut Judge<'_>) -> Licences<'a> {
+    /// With `past`, other leaves are compared with the claimant's; without, only unallocated work is in question.
+    pub(crate) fn new(claimant: &'a Claimant<'a>, past: bool, judge: &mut Judge<'_>) -> Licences<'a> {
         let leaf = claimant.workload.spec.budget;
         let own = BudgetStanding { budget: leaf, standing: judge.standings.of(judge.pool, judge.at, leaf) };
         let gang = claimant.workload.charged.over(judge.pool.knobs.quantum);
-        let by_leaf = judge.victims().into_iter().map(|(victim, _)| (victim, judge.compare(leaf, claimant.below_share, gang, victim))).collect();
+        let victims = if past { judge.victims() } else { Vec::new() };
+        let by_leaf = victims.into_iter().map(|(victim, _)| (victim, judge.compare(leaf, claimant.below_share, gang, victim))).collect();
         Licences { claimant, by_leaf, own }
     }
 
     /// Past-contract GPUs that any licence could reach: an upper bound.
     pub(crate) fn reachable_past(&self, pool: &Pool, express: bool) -> u32 {
         let own = self.claimant.workload.spec.budget;
+        if self.by_leaf.is_empty() {
+            return 0;
+        }
         let reached = |leaf: &BudgetId| *leaf == own || express || self.by_leaf.get(leaf).is_some_and(Option::is_some);
         pool.past.iter().filter(|(leaf, _)| reached(leaf)).map(|(_, past)| past.gpus).sum()
     }

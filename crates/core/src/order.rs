@@ -1,8 +1,10 @@
 //! Who goes first: own share first, then the tree.
 
 use crate::budget::{Budget, BudgetTree};
+use crate::cluster::Depth;
 use crate::explain::{BudgetStanding, Tier};
 use crate::id::{BudgetId, PoolId, WorkloadId};
+use crate::ledger::Ledger;
 use crate::pool::Pool;
 use crate::quantity::{Standing, Time};
 use crate::queue::ShapeId;
@@ -12,6 +14,29 @@ pub(crate) struct OpenLeaf {
     pub leaf: BudgetId,
     pub allocated: bool,
     pub shapes: Vec<ShapeId>,
+    /// How far each of `shapes` may have to reach; `None` was never tried.
+    pub depths: Vec<Option<Depth>>,
+}
+
+impl OpenLeaf {
+    pub(crate) fn push(&mut self, shape: ShapeId, depth: Option<Depth>) {
+        self.shapes.push(shape);
+        self.depths.push(depth);
+    }
+
+    /// Keeps the shapes for which this holds.
+    pub(crate) fn retain(&mut self, mut keep: impl FnMut(ShapeId, Option<Depth>) -> bool) {
+        let mut kept = 0;
+        for index in 0..self.shapes.len() {
+            if keep(self.shapes[index], self.depths[index]) {
+                self.shapes[kept] = self.shapes[index];
+                self.depths[kept] = self.depths[index];
+                kept += 1;
+            }
+        }
+        self.shapes.truncate(kept);
+        self.depths.truncate(kept);
+    }
 }
 
 /// Standings of one cycle, each computed once until something is charged to it.
@@ -19,6 +44,8 @@ pub(crate) struct OpenLeaf {
 pub(crate) struct Standings {
     by_account: Vec<Option<Standing>>,
     without_committed: Vec<Option<Standing>>,
+    /// What users' accounts used, with what is committed.
+    of_users: Vec<Option<i128>>,
 }
 
 impl Standings {
@@ -33,8 +60,16 @@ impl Standings {
         *cell(&mut self.without_committed, index).get_or_insert_with(|| pool.ledger.standing(at, index, false))
     }
 
-    /// Something was charged to this budget and its ancestors.
-    pub(crate) fn forget(&mut self, pool: &Pool, budget: &Budget) {
+    /// What a user's account used, in the ledger's scale: users of one leaf are equal children of it.
+    pub(crate) fn of_user(&mut self, ledger: &mut Ledger, at: Time, account: usize) -> i128 {
+        *cell(&mut self.of_users, account).get_or_insert_with(|| ledger.used(at, account, true))
+    }
+
+    /// Something was charged to this user's account, the leaf and its ancestors.
+    pub(crate) fn forget(&mut self, pool: &Pool, user: usize, budget: &Budget) {
+        if let Some(used) = self.of_users.get_mut(user) {
+            *used = None;
+        }
         for id in &budget.line {
             if let Some(standing) = self.by_account.get_mut(pool.ledger.index(*id)) {
                 *standing = None;
@@ -43,7 +78,7 @@ impl Standings {
     }
 }
 
-fn cell(table: &mut Vec<Option<Standing>>, index: usize) -> &mut Option<Standing> {
+fn cell<T: Clone>(table: &mut Vec<Option<T>>, index: usize) -> &mut Option<T> {
     if table.len() <= index {
         table.resize(index + 1, None);
     }

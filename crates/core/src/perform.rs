@@ -1,7 +1,7 @@
 //! Decisions are done: one place for the live cycle and for the replay of a journal.
 
 use crate::apply::{drain, node_changed};
-use crate::claim::{claim, unclaim};
+use crate::claim::{claim, unbar, unclaim};
 use crate::entry::Entry;
 use crate::explain::Why;
 use crate::lease::{preempt, signal, start, stop_now};
@@ -21,6 +21,7 @@ pub(crate) fn perform(s: &mut Scheduler, decision: &Decision, log: &mut Vec<Entr
             let pool = s.workloads.get(workload.0).expect("it is live").spec.pool;
             log.push(Entry::Unhold { claimant: *workload, why: Why::ClaimantStarted });
             s.pools[pool.index()].stirred = true;
+            unbar(s, pool.index(), *workload);
         }
         Decision::Preempt { lease, preemption } => preempt(s, lease.workload, preemption, log),
         Decision::Signal { lease } => signal(s, lease.workload, log),

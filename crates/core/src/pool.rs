@@ -28,6 +28,8 @@ pub(crate) struct Pool {
     pub queue: Queue,
     /// Workloads with GPUs held for them.
     pub claims: BTreeSet<WorkloadId>,
+    /// By claimant, its victims that have ended: they do not start again before it has.
+    pub barred: BTreeMap<WorkloadId, Vec<WorkloadId>>,
     /// Unallocated leases that are not on their way out, and their GPUs.
     pub unallocated: BTreeSet<WorkloadId>,
     pub unallocated_gpus: u32,
@@ -66,6 +68,7 @@ impl Pool {
             ledger,
             queue: Queue::default(),
             claims: BTreeSet::new(),
+            barred: BTreeMap::new(),
             unallocated: BTreeSet::new(),
             unallocated_gpus: 0,
             past: BTreeMap::new(),
@@ -167,7 +170,7 @@ impl Pool {
     /// Sets the timer of a lease to when something about it is due next; protections are kept apart.
     pub(crate) fn set_timer(&mut self, id: WorkloadId, workload: &mut Workload) {
         let Some(lease) = workload.lease() else { return };
-        let due = workload.next_due(lease, self.knobs.start_timeout, self.knobs.kill_timeout);
+        let due = workload.next_due(lease, self.knobs.kill_timeout);
         let old = lease.timer;
         if due == old {
             return;
@@ -189,7 +192,7 @@ impl Pool {
     /// Feeds what the pool means at `at`.
     pub(crate) fn hash_at<H: std::hash::Hasher>(&self, at: Time, state: &mut H) {
         use std::hash::Hash;
-        (self.id, &self.knobs, &self.claims, &self.unallocated, &self.past, &self.leaving).hash(state);
+        (self.id, &self.knobs, &self.claims, &self.barred, &self.unallocated, &self.past, &self.leaving).hash(state);
         (&self.draining, &self.protections, &self.timers).hash(state);
         (self.reach, self.freed, self.takeable, self.stirred, self.walks, self.retry_at).hash(state);
         for node in self.cluster.iter() {

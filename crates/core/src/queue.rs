@@ -4,7 +4,6 @@ use crate::budget::BudgetTree;
 use crate::explain::Blocker;
 use crate::id::{BudgetId, WorkloadId};
 use crate::knobs::Knobs;
-use crate::ledger::Ledger;
 use crate::quantity::{Span, Time};
 use crate::spec::{Gang, LeafOrder, OnPreempt};
 use crate::table::Table;
@@ -74,8 +73,11 @@ pub(crate) struct ShapeQueue {
 pub(crate) struct LeafQueue {
     pub shapes: BTreeMap<ShapeId, ShapeQueue>,
     pub waiting: u32,
-    /// Waits until the first start of the leaf's latest workloads.
+    /// Since when the leaf's longest eligible work has been so.
+    eldest: Option<Time>,
+    /// Waits until the first start of the leaf's latest workloads, in their order and sorted.
     waits: VecDeque<Span>,
+    sorted_waits: Vec<Span>,
     /// What the leaf's licences reached when they were last looked at.
     pub licensed: Option<Licensed>,
     /// How many wait at each priority.
@@ -85,15 +87,19 @@ pub(crate) struct LeafQueue {
 const WAITS_KEPT: usize = 64;
 
 impl LeafQueue {
-    pub(crate) fn insert(&mut self, id: WorkloadId, workload: &Workload, order: LeafOrder) {
+    /// Whether there is something new to try: work of a shape that is blocked waits for what could help it.
+    pub(crate) fn insert(&mut self, id: WorkloadId, workload: &Workload, order: LeafOrder) -> bool {
         let queue = self.shapes.entry(workload.shape).or_default();
         queue.users.entry(workload.charge.user).or_default().insert(key(id, workload, order));
         queue.by_age.insert((workload.eligible, id));
         if queue.blocked.as_ref().is_some_and(|b| b.priority < workload.spec.priority) {
             queue.blocked = None;
         }
+        let is_open = queue.blocked.is_none();
+        self.eldest = Some(self.eldest.map_or(workload.eligible, |eldest| eldest.min(workload.eligible)));
         self.waiting += 1;
         *self.priorities.entry(workload.spec.priority).or_default() += 1;
+        is_open
     }
 
     pub(crate) fn remove(&mut self, id: WorkloadId, workload: &Workload, order: LeafOrder) {
@@ -106,6 +112,9 @@ impl LeafQueue {
         }
         if queue.by_age.is_empty() {
             self.shapes.remove(&workload.shape);
+        }
+        if self.eldest == Some(workload.eligible) {
+            self.eldest = self.shapes.values().filter_map(|queue| queue.by_age.first()).map(|(eligible, _)| *eligible).min();
         }
         self.waiting -= 1;
         let at_priority = self.priorities.get_mut(&workload.spec.priority).expect("it was counted");
@@ -122,23 +131,25 @@ impl LeafQueue {
 
     /// Whether some of its work has waited so long that it goes first by age.
     pub(crate) fn has_aged(&self, at: Time, age_min: Span) -> bool {
-        let oldest = self.shapes.values().filter_map(|queue| queue.by_age.first()).map(|(eligible, _)| *eligible).min();
-        oldest.is_some_and(|oldest| at - oldest > age_min && at - oldest > self.old_age(age_min))
+        self.eldest.is_some_and(|eldest| at - eldest > self.old_age(age_min))
     }
 
     /// A workload of this leaf first ran after `wait`.
     pub(crate) fn waited(&mut self, wait: Span) {
-        if self.waits.len() == WAITS_KEPT {
-            self.waits.pop_front();
+        if self.waits.len() == WAITS_KEPT
+            && let Some(oldest) = self.waits.pop_front()
+        {
+            let place = self.sorted_waits.partition_point(|w| *w < oldest);
+            self.sorted_waits.remove(place);
         }
         self.waits.push_back(wait);
+        let place = self.sorted_waits.partition_point(|w| *w < wait);
+        self.sorted_waits.insert(place, wait);
     }
 
     /// Eligible longer than this, work goes before all younger work of its leaf.
     pub(crate) fn old_age(&self, age_min: Span) -> Span {
-        let mut waits: Vec<Span> = self.waits.iter().copied().collect();
-        waits.sort_unstable();
-        let median = waits.get(waits.len() / 2).copied().unwrap_or_default();
+        let median = self.sorted_waits.get(self.sorted_waits.len() / 2).copied().unwrap_or_default();
         age_min.max(median * 3)
     }
 
@@ -177,11 +188,13 @@ fn key(id: WorkloadId, workload: &Workload, order: LeafOrder) -> Key {
     (first, workload.eligible, id)
 }
 
-/// A leaf's first workload among these shapes: what has waited too long, then its order, then the user who had least.
-pub(crate) fn head(leaf: &LeafQueue, shapes: &[ShapeId], order: LeafOrder, at: Time, age_min: Span, ledger: &mut Ledger) -> Option<WorkloadId> {
-    let (oldest_eligible, oldest) = leaf.oldest(shapes)?;
-    if order == LeafOrder::Fifo || (at - oldest_eligible > age_min && at - oldest_eligible > leaf.old_age(age_min)) {
-        return Some(oldest);
+/// A leaf's first workload among these shapes: what has waited too long, then its order, then the user who had least (`used`).
+pub(crate) fn head(leaf: &LeafQueue, shapes: &[ShapeId], order: LeafOrder, at: Time, age_min: Span, mut used: impl FnMut(usize) -> i128) -> Option<WorkloadId> {
+    if order == LeafOrder::Fifo || leaf.has_aged(at, age_min) {
+        let (eligible, oldest) = leaf.oldest(shapes)?;
+        if order == LeafOrder::Fifo || at - eligible > leaf.old_age(age_min) {
+            return Some(oldest);
+        }
     }
     let mut best: Option<((i64, i128, Time), WorkloadId)> = None;
     let firsts = shapes.iter().filter_map(|s| leaf.shapes.get(s)).flat_map(|q| &q.users);
@@ -190,7 +203,7 @@ pub(crate) fn head(leaf: &LeafQueue, shapes: &[ShapeId], order: LeafOrder, at: T
         if best.is_some_and(|((b, ..), _)| b < first) {
             continue;
         }
-        let used = if order == LeafOrder::Priority { ledger.used(at, *user, true) } else { 0 };
+        let used = if order == LeafOrder::Priority { used(*user) } else { 0 };
         let rank = (first, used, eligible);
         if best.is_none_or(|b| (rank, id) < b) {
             best = Some((rank, id));
@@ -234,9 +247,10 @@ impl Queue {
         side.entry(workload.spec.budget).or_default()
     }
 
-    pub(crate) fn insert(&mut self, id: WorkloadId, workload: &Workload, tree: &BudgetTree) {
+    /// Whether there is something new to try.
+    pub(crate) fn insert(&mut self, id: WorkloadId, workload: &Workload, tree: &BudgetTree) -> bool {
         let order = order_of(tree, workload.spec.budget);
-        self.leaf_mut(workload).insert(id, workload, order);
+        self.leaf_mut(workload).insert(id, workload, order)
     }
 
     pub(crate) fn remove(&mut self, id: WorkloadId, workload: &Workload, tree: &BudgetTree) {

@@ -107,6 +107,7 @@ impl Scheduler {
                 let blocked = shape.blocked.as_ref().map(|b| b.blocker.clone());
                 vec![blocked.unwrap_or(Blocker::Behind { leaf: workload.spec.budget })]
             }
+            Phase::Barred => vec![Blocker::Yielded],
             Phase::Claiming(_) => vec![Blocker::HoldIncomplete],
             Phase::Leased(_) => return None,
         };

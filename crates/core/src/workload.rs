@@ -38,6 +38,8 @@ pub(crate) enum Phase {
     Held,
     /// In its leaf's queue.
     Waiting,
+    /// It was preempted for a claimant that has not started yet, and waits until it has.
+    Barred,
     /// Its plan is made: GPUs are held for it.
     Claiming(Claim),
     /// It holds GPUs.
@@ -62,6 +64,8 @@ pub(crate) struct Lease {
     pub occupancy: Occupancy,
     pub placement: Placement,
     pub started: Time,
+    /// When a start that is not complete times out.
+    pub start_by: Time,
     /// When all members ran.
     pub running: Option<Time>,
     /// Nodes whose members have not been reported yet.
@@ -178,7 +182,7 @@ impl Workload {
     }
 
     /// When something about its lease is due next, the end of its protection apart.
-    pub(crate) fn next_due(&self, lease: &Lease, start_timeout: Span, kill_timeout: Span) -> Time {
+    pub(crate) fn next_due(&self, lease: &Lease, kill_timeout: Span) -> Time {
         if let Some(stop) = &lease.stop {
             return match (stop.signalled, stop.stuck) {
                 (false, _) => stop.signal_at,
@@ -186,7 +190,7 @@ impl Workload {
                 (true, true) => Time::MAX,
             };
         }
-        let Some(running) = lease.running else { return lease.started + start_timeout };
+        let Some(running) = lease.running else { return lease.start_by };
         self.limit_left().map_or(Time::MAX, |left| running + left)
     }
 }
@@ -197,11 +201,11 @@ impl Lease {
     }
 
     /// When its protection ends for certain, as far as it is known: a starting lease may still take its whole start timeout.
-    pub(crate) fn protected_until_latest(&self, contract: Span, start_timeout: Span) -> Time {
+    pub(crate) fn protected_until_latest(&self, contract: Span) -> Time {
         match (self.occupancy, self.protected_until) {
             (Occupancy::Unallocated, _) => self.started,
             (_, Some(until)) => until,
-            (_, None) => self.started + start_timeout + contract,
+            (_, None) => self.start_by + contract,
         }
     }
 }

@@ -49,7 +49,7 @@ impl<'a> Population<'a> {
     /// What a stream submits now, and when it submits again if that does not wait for the end.
     pub(crate) fn draw(&mut self, stream: u32, at: Time) -> (Job, Option<Time>) {
         let from = &mut self.streams[stream as usize];
-        let job = from.draw(stream);
+        let job = from.draw(stream, at);
         (job, from.after_submission(at))
     }
 

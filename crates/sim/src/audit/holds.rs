@@ -9,11 +9,13 @@ impl Auditor {
         self.findings.count().holds += 1;
         let Some(id) = self.known(&line.claimant) else { return };
         let workload = &self.world.workloads[&id];
-        if !workload.is_waiting() || !workload.is_allocated() || self.world.holds.contains_key(&id) {
-            self.findings.add(Law::Sequence, format!("GPUs are held for {}", line.claimant), "waiting allocated work that has no hold");
+        if !workload.is_waiting() || self.world.holds.contains_key(&id) {
+            self.findings.add(Law::Sequence, format!("GPUs are held for {}", line.claimant), "waiting work that has no hold");
             return;
         }
         let slots = self.check_placement(id, &line.placement, &line.claimant);
+        // Caps are judged once, when the plan is made.
+        self.check_caps(id);
         for (node, gpus) in &slots {
             let row = &self.world.nodes.rows[*node];
             if !self.may_start_on(&self.world.workloads[&id], row) {
@@ -56,7 +58,7 @@ impl Auditor {
             return;
         };
         let is_so = match line.cause {
-            UnholdCause::VictimStuck => hold.victims.iter().any(|victim| self.is_stuck(*victim)),
+            UnholdCause::VictimStuck => self.has_stuck_node(hold),
             // The line that makes these true may follow in the same instant.
             UnholdCause::Started | UnholdCause::ClaimantGone | UnholdCause::NodeGone => true,
             UnholdCause::Other => false,
@@ -73,9 +75,14 @@ impl Auditor {
         self.findings.add(Law::NamedStart, seen, "the claimant starts, or the reason given is so");
     }
 
-    fn is_stuck(&self, victim: Id) -> bool {
-        let lease = self.world.lease(victim);
-        lease.is_some_and(|lease| lease.stopping_since.is_some_and(|since| self.now() >= since + lease.stop_grace))
+    /// Whether a lease on one of the hold's nodes outlived its grace.
+    fn has_stuck_node(&self, hold: &Hold) -> bool {
+        let occupants = hold.slots.iter().flat_map(|(node, _)| self.world.nodes.rows[*node].gpus.iter().filter_map(|gpu| gpu.lease));
+        let is_stuck = |id: Id| {
+            let lease = self.world.lease(id);
+            lease.is_some_and(|lease| lease.stopping_since.is_some_and(|since| self.now() >= since + lease.stop_grace))
+        };
+        occupants.into_iter().any(is_stuck)
     }
 
     /// Ends a hold: its charge is settled, its victims are barred no longer.
@@ -94,6 +101,10 @@ impl Auditor {
     /// A claimant starts on its hold and ends it; the strongest licence that its start may name.
     pub(super) fn start_from_hold(&mut self, id: Id, slots: &Slots, label: &str) -> Licence {
         self.close_hold(id);
+        // One that ended for another reason holds nothing any more.
+        if self.instant.said_gone.iter().any(|(gone, _)| *gone == id) {
+            return Licence::Free;
+        }
         let Some(hold) = self.instant.closed.get(&id) else { return Licence::Free };
         let held = |node: &usize, gpu: &u8| hold.slots.iter().any(|(other, gpus)| other == node && gpus.contains(gpu));
         if slots.iter().any(|(node, gpus)| gpus.iter().any(|gpu| !held(node, gpu))) {
@@ -127,7 +138,8 @@ impl Auditor {
                 self.findings.add(Law::NamedStart, format!("the hold for {} ended in its start", self.world.label(claimant)), "a start in the same instant");
             }
         }
-        let complete = |hold: &Hold| hold.slots.iter().all(|(node, gpus)| gpus.iter().all(|gpu| self.world.nodes.rows[*node].gpus[usize::from(*gpu)].lease.is_none()));
+        let vacant = |node: usize, gpu: &u8| self.world.nodes.rows[node].gpus[usize::from(*gpu)].lease.is_none();
+        let complete = |hold: &Hold| hold.slots.iter().all(|(node, gpus)| gpus.iter().all(|gpu| vacant(*node, gpu)) && self.is_roomy(*node));
         let waiting: Vec<(Id, bool, bool)> = self.world.holds.iter().map(|(id, hold)| (*id, complete(hold), self.world.workloads[id].is_waiting())).collect();
         for (id, complete, is_waiting) in waiting {
             let label = self.world.label(id).to_string();
@@ -159,13 +171,13 @@ impl Auditor {
             self.findings.add(Law::NamedStart, format!("{} leases are preempted for {label}, which has no hold", victims.len()), "the freed GPUs are held for it");
             return;
         };
-        let asks = |id: Id| self.world.workloads.get(&id).is_some_and(|workload| workload.asked.cpus_per_member > 0 || workload.asked.memory_per_member_bytes > 0);
+        let counts_hosts = |node: usize| self.world.nodes.rows[node].cpus > 0 || self.world.nodes.rows[node].memory > 0;
         for (victim, _) in victims {
             let Some(lease) = self.world.lease(*victim) else { continue };
             let shares = |(node, gpus): &(usize, Vec<u8>)| hold.slots.iter().any(|(held, kept)| held == node && kept.iter().any(|gpu| gpus.contains(gpu)));
             let same_node = |(node, _): &(usize, Vec<u8>)| hold.slots.iter().any(|(held, _)| held == node);
             // A victim may be needed for its CPUs or memory alone.
-            let gives_room = (asks(*victim) || asks(claimant)) && lease.slots.iter().any(same_node);
+            let gives_room = lease.slots.iter().any(|slot| counts_hosts(slot.0) && same_node(slot));
             if !lease.slots.iter().any(shares) && !gives_room {
                 let seen = format!("{} is preempted for {label}, which takes none of its GPUs", self.world.label(*victim));
                 self.findings.add(Law::Minimal, seen, "each victim gives GPUs to the start");

@@ -67,7 +67,7 @@ impl Auditor {
             return true;
         }
         let gpus = i64::from(workload.asked.charged_gpus.max(workload.gpus()));
-        let held: i64 = if allocated { self.world.holds.keys().map(|id| i64::from(self.world.workloads.get(id).map_or(0, Workload::gpus))).sum() } else { 0 };
+        let held: i64 = if allocated { self.world.holds.keys().map(|id| i64::from(self.world.workloads.get(id).map_or(0, |claimant| claimant.asked.charged_gpus.max(claimant.gpus())))).sum() } else { 0 };
         self.world.line(workload.leaf).any(|budget| {
             let row = &self.world.budgets.rows[budget];
             let cap = if allocated { row.gpus_max } else { row.unallocated_gpus_max };
@@ -95,11 +95,9 @@ impl Auditor {
             memory = memory.saturating_sub((members * asked.memory_per_member_bytes).max(part(row.memory, here)));
         };
         let mut leases: BTreeMap<Id, u32> = BTreeMap::new();
-        for gpu in &row.gpus {
-            // A held GPU's CPUs are kept with it.
-            if let Some(user) = gpu.lease.or(gpu.hold) {
-                *leases.entry(user).or_default() += 1;
-            }
+        // A held GPU's CPUs are kept with it, beside those of whoever still occupies it.
+        for user in row.gpus.iter().flat_map(|gpu| [gpu.lease, gpu.hold]).flatten() {
+            *leases.entry(user).or_default() += 1;
         }
         leases.iter().for_each(|(user, here)| take(&self.world.workloads[user].asked, *here));
         let enough = |left: u64, asked: u64, whole: u64| whole == 0 || left >= asked.max(part(whole, self.world.workloads[&id].gpus()));

@@ -26,7 +26,7 @@ pub(super) struct Bill {
     pub(super) upto: i64,
     pub(super) gpus: i64,
     ended: Option<(i64, Outcome)>,
-    by_force: bool,
+    is_struck: bool,
     refunds: Vec<(i64, i64)>,
 }
 
@@ -78,7 +78,7 @@ impl Auditor {
     pub(super) fn open_bill(&mut self, id: Id) {
         let workload = &self.world.workloads[&id];
         let (now, gpus) = (self.now(), i64::from(workload.asked.charged_gpus));
-        let bill = Bill { leaf: workload.leaf, label: workload.label.clone(), from: now, upto: now, gpus, ended: None, by_force: false, refunds: Vec::new() };
+        let bill = Bill { leaf: workload.leaf, label: workload.label.clone(), from: now, upto: now, gpus, ended: None, is_struck: false, refunds: Vec::new() };
         self.ledger.bills.insert((id, workload.attempts), bill);
     }
 
@@ -90,10 +90,12 @@ impl Auditor {
         }
     }
 
-    /// The lease was stopped by a critical drain or a lost node: its last part may be refunded.
-    pub(super) fn mark_forced(&mut self, id: Id, attempt: u32) {
-        if let Some(bill) = self.ledger.bills.get_mut(&(id, attempt)) {
-            bill.by_force = true;
+    /// A node of this lease was lost or drains critically: it is stopped for that, and its last part may be refunded.
+    pub(super) fn strike(&mut self, id: Id) {
+        let Some(lease) = self.world.lease_mut(id) else { return };
+        lease.is_struck = true;
+        if let Some(bill) = self.ledger.bills.get_mut(&(id, lease.attempt)) {
+            bill.is_struck = true;
         }
     }
 
@@ -172,7 +174,9 @@ impl Auditor {
 
     /// Held GPUs are charged from the end of their last occupant, and not before they were held.
     pub(super) fn close_hold_bill(&mut self, id: Id, hold: &Hold) {
-        let accrued: i64 = self.held_since(hold).map(|since| self.now() - since).sum();
+        // Unallocated work that has first right to its old GPUs is not charged for them.
+        let is_charged = self.world.workloads.get(&id).is_some_and(super::world::Workload::is_allocated);
+        let accrued: i64 = if is_charged { self.held_since(hold).map(|since| self.now() - since).sum() } else { 0 };
         if let Some(bill) = self.ledger.hold_bills.get_mut(&id) {
             bill.expected += accrued;
             self.ledger.closed_holds.insert(id);
@@ -189,13 +193,16 @@ impl Auditor {
     pub(super) fn settle_bills(&mut self) {
         for key in std::mem::take(&mut self.ledger.closed) {
             let Some(bill) = self.ledger.bills.remove(&key) else { continue };
-            let (ended, _) = bill.ended.expect("a closed bill has its end");
+            let (ended, how) = bill.ended.expect("a closed bill has its end");
             if bill.upto != ended {
                 let seen = format!("{} attempt {} is charged up to {} ms", bill.label, key.1, bill.upto);
                 self.findings.add(Law::Ledger, seen, format!("from its start at {} to its end at {ended} ms", bill.from));
             }
-            let returned: i64 = bill.refunds.iter().map(|(from, to)| (to - from) * bill.gpus).sum();
-            self.ledger.account(bill.leaf).expected += bill.gpus * (ended - bill.from) - returned;
+            if !bill.refunds.is_empty() && !bill.is_struck && !matches!(how, Outcome::NodeLost | Outcome::StartTimeout) {
+                let seen = format!("{} attempt {} ended as {how:?} and got GPU time back", bill.label, key.1);
+                self.findings.add(Law::Refund, seen, "refunds are for faults of the infrastructure");
+            }
+            self.ledger.account(bill.leaf).expected += bill.gpus * (ended - bill.from) - bill.returned();
         }
         for id in std::mem::take(&mut self.ledger.closed_holds) {
             let Some(bill) = self.ledger.hold_bills.remove(&id) else { continue };
@@ -210,8 +217,7 @@ impl Auditor {
     /// When the log is over: each leaf's account is the sum of its leases and holds.
     pub(super) fn check_totals(&mut self) {
         for bill in std::mem::take(&mut self.ledger.bills).into_values() {
-            let returned: i64 = bill.refunds.iter().map(|(from, to)| (to - from) * bill.gpus).sum();
-            self.ledger.account(bill.leaf).expected += bill.gpus * (bill.upto - bill.from) - returned;
+            self.ledger.account(bill.leaf).expected += bill.gpus * (bill.upto - bill.from) - bill.returned();
         }
         for bill in std::mem::take(&mut self.ledger.hold_bills).into_values() {
             self.ledger.account(bill.leaf).expected += bill.charged - bill.refunded;
@@ -235,13 +241,17 @@ impl Bill {
         is_next
     }
 
+    /// GPU time given back.
+    fn returned(&self) -> i64 {
+        self.refunds.iter().map(|(from, to)| (to - from) * self.gpus).sum()
+    }
+
     fn refund(&mut self, line: &Refunded, refund_max: i64) -> bool {
-        let is_fault = self.by_force || self.ended.is_some_and(|(_, how)| matches!(how, Outcome::NodeLost | Outcome::StartTimeout));
         let is_charged = line.from_ms >= self.from && line.to_ms <= self.upto && line.gpu_ms == self.gpus * (line.to_ms - line.from_ms);
         let is_new = self.refunds.iter().all(|(from, to)| line.to_ms <= *from || line.from_ms >= *to);
         let returned: i64 = self.refunds.iter().map(|(from, to)| to - from).sum();
         let is_bounded = returned + line.to_ms - line.from_ms <= refund_max;
-        let is_so = is_fault && is_charged && is_new && is_bounded;
+        let is_so = is_charged && is_new && is_bounded;
         if is_so {
             self.refunds.push((line.from_ms, line.to_ms));
         }

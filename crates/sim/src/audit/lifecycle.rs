@@ -76,7 +76,9 @@ impl Auditor {
         }
         let slots = self.check_placement(id, &line.placement, &line.workload);
         self.check_nodes(id, &slots);
-        self.check_caps(id, &slots);
+        if !self.world.holds.contains_key(&id) {
+            self.check_caps(id);
+        }
         self.check_entry(id, line.licence, &slots);
         self.begin_lease(id, line, slots);
     }
@@ -85,6 +87,7 @@ impl Auditor {
         let now = self.now();
         self.unqueue(id);
         self.world.assign(&slots, Some(id), now);
+        let start_timeout = self.start_timeout(id);
         let workload = self.world.workloads.get_mut(&id).expect("known");
         workload.attempts = line.attempt;
         workload.barred_by = None;
@@ -96,11 +99,13 @@ impl Auditor {
             running_since: None,
             protected_until: None,
             contract: workload.contract(),
+            start_timeout,
             plan: None,
             stopping_since: None,
             stop_grace: 0,
+            is_struck: false,
         };
-        let (leaf, gpus) = (workload.leaf, lease.gpus());
+        let (leaf, gpus) = (workload.leaf, workload.counted(line.occupancy));
         workload.phase = Phase::Leased(lease);
         self.world.budgets.rows[leaf].leased.insert(id);
         self.world.count_use(leaf, line.occupancy, gpus);
@@ -126,12 +131,19 @@ impl Auditor {
         // A cap that was lowered since the submission may have shortened the contract, never the protection of what runs.
         let may_be = match lease.occupancy {
             Occupancy::Unallocated => [None, None],
+            // Who was told to stop while it started gets no protection any more.
+            Occupancy::Allocated if lease.plan.is_some() || lease.stopping_since.is_some() => [None, Some(full)],
             Occupancy::Allocated => [Some(full), Some(full.min(now + cap))],
         };
         if !may_be.contains(&line.protected_until_ms) {
             let seen = format!("{} is protected until {:?}", line.workload, line.protected_until_ms);
             self.findings.add(Law::Contract, seen, format!("{:?}", may_be[0]));
         }
+    }
+
+    /// The pool's start timeout now.
+    fn start_timeout(&self, id: Id) -> i64 {
+        self.world.knobs(self.world.workloads[&id].pool).map_or(0, |knobs| knobs.start_timeout_ms)
     }
 
     /// The longest contract that its pool and its budgets allow now.
@@ -173,15 +185,16 @@ impl Auditor {
     fn end_lease(&mut self, id: Id, outcome: Outcome) {
         let now = self.now();
         let goes_on = matches!(outcome, Outcome::Preempted | Outcome::NodeLost | Outcome::StartTimeout);
+        let phase = if goes_on { Phase::Between(outcome, self.world.lease(id).is_some_and(|lease| lease.running_since.is_some())) } else { Phase::Gone };
         let workload = self.world.workloads.get_mut(&id).expect("leased");
-        let phase = if goes_on { Phase::Between(outcome) } else { Phase::Gone };
         let Phase::Leased(lease) = std::mem::replace(&mut workload.phase, phase) else { return };
+        let gpus = workload.counted(lease.occupancy);
         workload.ran += lease.running_since.map_or(0, |since| now - since);
         let leaf = workload.leaf;
         self.world.planned.remove(&id);
         self.world.assign(&lease.slots, None, now);
         self.world.budgets.rows[leaf].leased.remove(&id);
-        self.world.count_use(leaf, lease.occupancy, -lease.gpus());
+        self.world.count_use(leaf, lease.occupancy, -gpus);
         self.close_bill(id, lease.attempt, outcome);
         self.leave_hold(id, lease.plan.and_then(|plan| plan.claimant));
         self.instant.ended.insert(id);
@@ -191,12 +204,12 @@ impl Auditor {
         let (now, workload) = (self.now(), &self.world.workloads[&id]);
         let lease = self.world.lease(id).expect("leased");
         let ran = workload.ran + lease.running_since.map_or(0, |since| now - since);
-        let timeout = self.world.knobs(workload.pool).map_or(0, |knobs| knobs.start_timeout_ms);
+        let timeout = lease.start_timeout.min(self.start_timeout(id));
         let (law, holds, expected) = match line.outcome {
-            Outcome::Preempted if lease.plan.is_none() && lease.is_protected(now) => {
+            Outcome::Preempted if lease.plan.is_none() && !lease.is_struck && lease.is_protected(now) => {
                 (Law::Protection, false, "nothing takes a protected lease without a plan that may")
             }
-            Outcome::Preempted => (Law::Sequence, lease.plan.is_some(), "a plan to preempt it came before"),
+            Outcome::Preempted => (Law::Sequence, lease.plan.is_some() || lease.is_struck, "a plan to preempt it came before"),
             Outcome::TimedOut => (Law::Contract, workload.asked.time_limit_ms.is_some_and(|limit| ran >= limit), "its time limit is reached"),
             Outcome::StartTimeout => (Law::Contract, lease.running_since.is_none() && now - lease.since >= timeout, "it started for the whole start timeout"),
             Outcome::Completed | Outcome::Failed | Outcome::Cancelled | Outcome::NodeLost => return,
@@ -209,13 +222,14 @@ impl Auditor {
     pub(super) fn requeued(&mut self, line: &Requeued) {
         let (Some(id), now) = (self.known(&line.workload), self.now()) else { return };
         let workload = self.world.workloads.get_mut(&id).expect("known");
-        let Phase::Between(outcome) = workload.phase else {
+        let Phase::Between(outcome, has_run) = workload.phase else {
             self.findings.add(Law::Requeue, format!("{} waits again", line.workload), "its attempt was preempted or failed by the infrastructure");
             return;
         };
         workload.phase = Phase::Waiting;
         workload.waiting_since = now;
-        if outcome == Outcome::Preempted && !workload.can_go_on() {
+        // What never ran has nothing to go on with, and loses nothing.
+        if outcome == Outcome::Preempted && has_run && !workload.can_go_on() {
             self.findings.add(Law::Requeue, format!("{} waits again after it was preempted", line.workload), "it cannot go on");
         }
         self.queue(id);
@@ -225,7 +239,7 @@ impl Auditor {
     pub(super) fn check_requeues(&mut self) {
         for id in self.instant.ended.clone() {
             let Some(workload) = self.world.workloads.get_mut(&id) else { continue };
-            if let Phase::Between(outcome) = workload.phase {
+            if let Phase::Between(outcome, _) = workload.phase {
                 workload.phase = Phase::Gone;
                 if workload.can_go_on() {
                     self.findings.add(Law::Requeue, format!("{} ended as {outcome:?} and is gone", workload.label), "it waits again");

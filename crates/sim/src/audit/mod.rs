@@ -169,7 +169,11 @@ impl Auditor {
             return;
         }
         let now = self.now();
-        self.world.set_node(line, now);
+        let node = self.world.set_node(line, now);
+        if self.world.nodes.rows[node].is_failing() {
+            let struck: BTreeSet<Id> = self.world.nodes.rows[node].gpus.iter().filter_map(|gpu| gpu.lease).collect();
+            struck.into_iter().for_each(|id| self.strike(id));
+        }
     }
 
     fn budgets(&mut self, tree: &Budgets) {

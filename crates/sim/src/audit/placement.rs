@@ -1,8 +1,9 @@
 //! Where a start may be: a whole gang on GPUs that nobody has, on nodes that may take it, within its budgets' caps.
 
-use super::world::{Id, Node, Slots, Workload, count};
+use super::world::{Gpu, Id, Node, Slots, Workload, count};
 use super::{Auditor, Law};
-use crate::log::line::{Licence, Occupancy, Placement, Severity, State};
+use crate::log::line::{Licence, Occupancy, Placement, Severity, State, Submitted};
+use std::collections::BTreeMap;
 
 impl Auditor {
     /// The placement's GPUs as far as they exist; a shape that is not the gang's is a violation.
@@ -71,13 +72,10 @@ impl Auditor {
             self.findings.add(Law::Express, seen, "short contracts of few GPUs, or unallocated work");
         }
         let (cpus, memory) = self.room(node);
-        let members = gpus / i64::from(asked.gpus_per_member);
-        let needs = |each: u64, of_node: u64| members as u64 * each.max(if of_node == 0 { 0 } else { of_node * u64::from(asked.gpus_per_member) / node_row.gpus.len() as u64 });
-        let over_cpus = node_row.cpus > 0 && asked.cpus_per_member > 0 && needs(asked.cpus_per_member.into(), 0) as i64 > cpus;
-        let over_memory = node_row.memory > 0 && asked.memory_per_member_bytes > 0 && needs(asked.memory_per_member_bytes, 0) as i64 > memory;
-        if over_cpus || over_memory {
+        let (needs_cpus, needs_memory) = takes(node_row, asked, gpus);
+        if needs_cpus > cpus || needs_memory > memory {
             let seen = format!("{} starts on {} with {cpus} CPUs and {memory} bytes left", workload.label, node_row.label);
-            self.findings.add(Law::Node, seen, format!("{members} members of {} CPUs and {} bytes", asked.cpus_per_member, asked.memory_per_member_bytes));
+            self.findings.add(Law::Node, seen, format!("{needs_cpus} CPUs and {needs_memory} bytes"));
         }
     }
 
@@ -98,26 +96,33 @@ impl Auditor {
         self.world.knobs(workload.pool).is_some_and(|knobs| workload.contract() <= knobs.express_contract_max_ms && workload.gpus() <= knobs.express_gpus_max)
     }
 
-    /// CPUs and memory that no lease on the node asked for; a lease that asked for none is taken to use none.
-    pub(super) fn room(&self, node: usize) -> (i64, i64) {
-        let row = &self.world.nodes.rows[node];
-        let mut leases: Vec<Id> = row.gpus.iter().filter_map(|gpu| gpu.lease).collect();
-        leases.sort_unstable();
-        leases.dedup();
-        let (mut cpus, mut memory) = (i64::from(row.cpus), row.memory as i64);
-        for id in leases {
-            let asked = &self.world.workloads[&id].asked;
-            let here = row.gpus.iter().filter(|gpu| gpu.lease == Some(id)).count() as i64 / i64::from(asked.gpus_per_member);
-            cpus -= here * i64::from(asked.cpus_per_member);
-            memory -= here * asked.memory_per_member_bytes as i64;
-        }
-        (cpus, memory)
+    /// CPUs and memory that no lease on the node takes.
+    fn room(&self, node: usize) -> (i64, i64) {
+        self.room_beside(node, |gpu| [gpu.lease, None])
     }
 
-    pub(super) fn check_caps(&mut self, id: Id, slots: &Slots) {
+    /// Whether a node's leases and holds find CPUs and memory enough beside each other.
+    pub(super) fn is_roomy(&self, node: usize) -> bool {
+        let (cpus, memory) = self.room_beside(node, |gpu| [gpu.lease, gpu.hold]);
+        cpus >= 0 && memory >= 0
+    }
+
+    fn room_beside(&self, node: usize, users: impl Fn(&Gpu) -> [Option<Id>; 2]) -> (i64, i64) {
+        let row = &self.world.nodes.rows[node];
+        let mut leases: BTreeMap<Id, i64> = BTreeMap::new();
+        for id in row.gpus.iter().flat_map(users).flatten() {
+            *leases.entry(id).or_default() += 1;
+        }
+        leases.iter().fold((i64::from(row.cpus), row.memory as i64), |(cpus, memory), (id, gpus)| {
+            let taken = takes(row, &self.world.workloads[id].asked, *gpus);
+            (cpus - taken.0, memory - taken.1)
+        })
+    }
+
+    pub(super) fn check_caps(&mut self, id: Id) {
         let workload = &self.world.workloads[&id];
         let allocated = workload.is_allocated();
-        let gpus = count(slots);
+        let gpus = workload.counted(if allocated { Occupancy::Allocated } else { Occupancy::Unallocated });
         for budget in self.world.line(workload.leaf) {
             let row = &self.world.budgets.rows[budget];
             let (cap, occupancy) = if allocated { (row.gpus_max, Occupancy::Allocated) } else { (row.unallocated_gpus_max, Occupancy::Unallocated) };
@@ -146,4 +151,17 @@ impl Auditor {
             self.findings.add(Law::Licence, format!("{label} starts by licence {licence:?}"), format!("at most {strongest:?}: what its plan took"));
         }
     }
+}
+
+/// CPUs and memory of a node that work takes with so many GPUs there: what it asked for, or the node's part of its GPUs, rounded down.
+/// A node that states none has as much as anybody asks for.
+fn takes(node: &Node, asked: &Submitted, gpus: i64) -> (i64, i64) {
+    let members = gpus / i64::from(asked.gpus_per_member);
+    let each = |asked_for: i64, whole: i64| match (whole, asked_for) {
+        (0, _) => 0,
+        (_, 0) => whole * i64::from(asked.gpus_per_member) / node.gpus.len() as i64,
+        _ => asked_for,
+    };
+    let cpus = members * each(i64::from(asked.cpus_per_member), i64::from(node.cpus));
+    (cpus, members * each(asked.memory_per_member_bytes as i64, node.memory as i64))
 }

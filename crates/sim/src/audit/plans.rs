@@ -37,12 +37,10 @@ impl Auditor {
 
     fn record_plan(&mut self, victim: Id, claimant: Option<Id>, line: &Preempting) {
         self.instant.preempted.insert(victim);
+        let grace = self.grace(victim);
         let lease = self.world.lease_mut(victim).expect("leased");
-        lease.plan = Some(Plan { claimant, licence: line.licence, stop_by: line.stop_by_ms });
+        lease.plan = Some(Plan { claimant, licence: line.licence, stop_by: line.stop_by_ms, grace });
         self.world.planned.insert(victim);
-        if line.licence == Licence::Critical {
-            self.mark_forced(victim, line.attempt);
-        }
         let Some(claimant) = claimant else { return };
         self.findings.count().preemptions_for_claimants += 1;
         self.world.workloads.get_mut(&victim).expect("leased").barred_by = Some(claimant);
@@ -140,7 +138,9 @@ impl Auditor {
         if again && !by_force {
             self.findings.add(Law::Signal, format!("{} is stopped again", line.workload), "one stop signal an attempt");
         }
-        if line.grace_ms < 0 || line.grace_ms > grace || (line.grace_ms < grace && !by_force) {
+        let planned = lease.plan.as_ref().map_or(grace, |plan| plan.grace);
+        let is_shortened = by_force && (0..=grace.max(planned)).contains(&line.grace_ms);
+        if line.grace_ms != grace && line.grace_ms != planned && !is_shortened {
             self.findings.add(Law::Signal, format!("{} has a grace of {} ms", line.workload, line.grace_ms), format!("{grace} ms"));
         }
     }

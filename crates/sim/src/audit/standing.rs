@@ -180,7 +180,7 @@ impl Auditor {
         let mine = |id: &Id| self.world.workloads.get(id).is_some_and(|workload| workload.leaf == leaf);
         for (id, hold) in self.world.holds.iter().filter(|(id, _)| mine(id)) {
             // What of a hold was charged already is in the entries.
-            if self.ledger.hold_bills.get(id).is_some_and(|bill| bill.charged == 0) {
+            if self.world.workloads[id].is_allocated() && self.ledger.hold_bills.get(id).is_some_and(|bill| bill.charged == 0) {
                 self.held_since(hold).for_each(|since| add(Interval { from: since, to: lens.now, gpus: 1 }));
             }
         }

@@ -98,8 +98,8 @@ pub(super) enum Phase {
     Out,
     Waiting,
     Leased(Lease),
-    /// Its attempt ended; it waits again or is gone before the instant is over.
-    Between(Outcome),
+    /// Its attempt ended, and whether it had run; it waits again or is gone before the instant is over.
+    Between(Outcome, bool),
     Gone,
 }
 
@@ -112,9 +112,13 @@ pub(super) struct Lease {
     pub(super) protected_until: Option<i64>,
     /// How long it is protected once it runs.
     pub(super) contract: i64,
+    /// The pool's start timeout when it started; a knob that changes later may count or not.
+    pub(super) start_timeout: i64,
     pub(super) plan: Option<Plan>,
     pub(super) stopping_since: Option<i64>,
     pub(super) stop_grace: i64,
+    /// One of its nodes was lost or drained critically meanwhile.
+    pub(super) is_struck: bool,
 }
 
 /// A lease is to be preempted.
@@ -122,6 +126,8 @@ pub(super) struct Plan {
     pub(super) claimant: Option<Id>,
     pub(super) licence: Licence,
     pub(super) stop_by: i64,
+    /// The pool's grace when it was planned; a knob that changes before the signal may count or not.
+    pub(super) grace: i64,
 }
 
 /// GPUs kept for a claimant.
@@ -300,6 +306,13 @@ impl Node {
     }
 }
 
+impl Node {
+    /// What runs here is stopped for a fault of the infrastructure.
+    pub(super) fn is_failing(&self) -> bool {
+        self.state == State::Lost || self.severity == Some(Severity::Critical)
+    }
+}
+
 impl Budget {
     fn new(path: &str, parent: Option<usize>) -> Budget {
         Budget {
@@ -331,6 +344,11 @@ impl Workload {
         self.asked.members * self.asked.gpus_per_member
     }
 
+    /// GPUs that count against caps: an allocated lease's as charged.
+    pub(super) fn counted(&self, occupancy: Occupancy) -> i64 {
+        i64::from(if occupancy == Occupancy::Allocated { self.asked.charged_gpus } else { self.gpus() })
+    }
+
     pub(super) fn can_go_on(&self) -> bool {
         self.asked.on_preempt != OnPreempt::End && self.asked.time_limit_ms.is_none_or(|limit| self.ran < limit)
     }
@@ -342,11 +360,8 @@ impl Workload {
 
 impl Lease {
     pub(super) fn is_protected(&self, now: i64) -> bool {
-        self.occupancy == Occupancy::Allocated && self.protected_until.is_none_or(|until| now < until)
-    }
-
-    pub(super) fn gpus(&self) -> i64 {
-        count(&self.slots)
+        let is_starting = self.running_since.is_none() && self.stopping_since.is_none();
+        self.occupancy == Occupancy::Allocated && (is_starting || self.protected_until.is_some_and(|until| now < until))
     }
 }
 

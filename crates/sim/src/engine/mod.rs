@@ -6,6 +6,8 @@
 mod agenda;
 mod happen;
 mod hosts;
+mod leases;
+mod summary;
 mod work;
 
 use crate::job::Job;
@@ -17,42 +19,12 @@ use agenda::{Agenda, Next};
 use hosts::Hosts;
 use std::collections::BTreeMap;
 use stipend_core::entry::{Entry, Outcome};
-use stipend_core::event::{Event, Exit, Rejection};
-use stipend_core::id::{LeaseId, PoolId, WorkloadId};
+use stipend_core::event::{Event, Rejection};
+use stipend_core::id::{NodeId, PoolId, WorkloadId};
 use stipend_core::quantity::{Span, Time};
-use stipend_core::spec::{BudgetSpec, Changeset, NodeState, OnPreempt};
-use work::{Lease, Step, Work};
-
-/// What a run came to.
-#[derive(Clone, Debug, Default)]
-pub struct RunSummary {
-    /// When it ended.
-    pub end: Time,
-    /// Workloads submitted, refused ones included.
-    pub submitted: u64,
-    /// Refused submissions.
-    pub refused: u64,
-    /// The first of them.
-    pub refusals: Vec<(WorkloadId, Rejection)>,
-    /// Workloads that completed.
-    pub completed: u64,
-    /// Workloads that failed or ran into their time limit.
-    pub failed: u64,
-    /// Workloads that ended in another way: cancelled, or preempted for good.
-    pub other_ends: u64,
-    /// Workloads that had not ended.
-    pub unfinished: u64,
-    /// Those of them that never started.
-    pub never_started: u64,
-    /// Reports of the engine that the policy refused; each is a fault in one of the two.
-    pub faults: u64,
-    /// The first of them.
-    pub fault_examples: Vec<(Time, Rejection)>,
-    /// Facts told.
-    pub events: u64,
-    /// Cycles of decisions.
-    pub cycles: u64,
-}
+use stipend_core::spec::{BudgetSpec, Changeset, NodeState};
+pub use summary::RunSummary;
+use work::{Lease, Work};
 
 /// Hears how far a run has come: the present time and the end of the measured time.
 pub type Progress<'p> = &'p mut dyn FnMut(Time, Time);
@@ -123,7 +95,7 @@ impl Engine<'_, '_> {
         let at = Time(0);
         self.tell(at, Event::KnobsSet { pool: PoolId(0), knobs: Box::new(self.scenario.knobs.clone()) });
         for (number, spec) in self.scenario.nodes.iter().enumerate() {
-            self.tell(at, Event::NodeJoined { node: stipend_core::id::NodeId(number as u32), spec: spec.clone() });
+            self.tell(at, Event::NodeJoined { node: NodeId(number as u32), spec: spec.clone() });
         }
         let changeset = Changeset { based_on: 0, author: "scenario".into(), reason: self.scenario.name.clone(), budgets: self.budgets.clone() };
         self.tell(at, Event::BudgetsChanged(changeset));
@@ -286,60 +258,6 @@ impl Engine<'_, '_> {
             Entry::Budgets { version, .. } => self.budgets_version = version,
             _ => {}
         }
-    }
-
-    /// The stop signal: the processes leave within the grace, unless they ignore it.
-    fn stop(&mut self, at: Time, id: LeaseId, grace: Span) {
-        let Some(lease) = self.leases.get_mut(&id.workload).filter(|lease| lease.id == id && !lease.dead) else { return };
-        lease.stopping = true;
-        let leaves = self.scenario.model.exit_after.map_or(grace, |after| after.min(grace));
-        let leaves = self.stuck.get(&id.workload).map_or(leaves, |&lasts| lasts.max(leaves));
-        self.agenda.put(at + leaves, Next::Exit(id));
-    }
-
-    /// A lease is present, running on living nodes, and no later one of its workload.
-    fn alive(&mut self, id: LeaseId) -> Option<(&mut Lease, &mut Work)> {
-        let lease = self.leases.get_mut(&id.workload).filter(|lease| lease.id == id && !lease.dead)?;
-        Some((lease, &mut self.works[id.workload.index()]))
-    }
-
-    fn lease_runs(&mut self, at: Time, id: LeaseId) {
-        let restart_cost = self.scenario.model.restart_cost;
-        let Some((lease, work)) = self.alive(id) else { return };
-        let first = lease.run(at, work, restart_cost);
-        self.agenda.put(first, Next::Progress(id));
-        self.tell(at, Event::LeaseRunning { lease: id });
-    }
-
-    fn lease_steps(&mut self, at: Time, id: LeaseId) {
-        let Some((lease, work)) = self.alive(id) else { return };
-        let (step, gained, next) = lease.step(at, work);
-        let (gained, fails, stopping) = (work.gpus.over(gained), work.fails, lease.stopping);
-        if gained.0 > 0 {
-            self.observers.iter_mut().for_each(|observer| observer.banked(at, id, gained));
-        }
-        match step {
-            Step::Checkpoint => {
-                self.agenda.put(next, Next::Progress(id));
-                self.tell(at, Event::Checkpointed { lease: id });
-            }
-            Step::Done if fails => self.lease_ends(at, id, Exit::Failed),
-            Step::Done if stopping => self.lease_ends(at, id, Exit::Done),
-            Step::Done => self.lease_ends(at, id, Exit::Completed),
-        }
-    }
-
-    fn lease_ends(&mut self, at: Time, id: LeaseId, exit: Exit) {
-        let Some(lease) = self.leases.remove(&id.workload) else { return };
-        let work = &mut self.works[id.workload.index()];
-        let lost = lease.lost(at, work);
-        if work.on_preempt == OnPreempt::Resume {
-            work.banked = work.banked + lease.banked;
-        }
-        if lost.0 > 0 {
-            self.observers.iter_mut().for_each(|observer| observer.lost(at, id, lease.occupancy, lost));
-        }
-        self.tell(at, Event::LeaseEnded { lease: id, exit });
     }
 
     fn finish(mut self) -> RunSummary {

@@ -5,6 +5,7 @@ use crate::labels::Labels;
 use fifo::Fifo;
 use stipend_core::entry::Occupancy;
 use stipend_core::explain::Names;
+use stipend_core::id::LeaseId;
 use stipend_core::quantity::GpuMs;
 
 /// Writes down what happens, one line a thing.

@@ -2,92 +2,16 @@
 //!
 //! Every stream is a closed loop: it submits the next workload some think time after one ended, so that a queue cannot grow without end.
 
+use super::lab_file::{Behaviour, LabFile};
 use super::phases::Phases;
 use super::recipe::{Recipe, WorkLengths};
-use super::stream::{Pace, Stream};
+use super::stream::{Owner, Pace, Stream};
 use crate::random::{Purpose, Random, cumulative, zipf};
-use crate::scenario::length::{Fraction, Length};
-use serde::Deserialize;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use stipend_core::id::{BudgetId, UserId};
 use stipend_core::knobs::Knobs;
 use stipend_core::quantity::{Ppm, Span, Time};
 use stipend_core::spec::Gang;
-use toml::Spanned;
-
-/// `[lab]`.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub(crate) struct LabFile {
-    /// Outstanding allocated GPUs of all teams together while they are on, as a multiple of the pool.
-    pub(crate) demand: Fraction,
-    /// The demand of the most modest team as a multiple of its claim, before all are scaled to `demand`.
-    pub(crate) factor_min: Fraction,
-    /// The demand of the most demanding team as a multiple of its claim; the others lie between, evenly on a logarithmic scale.
-    pub(crate) factor_max: Fraction,
-    /// Users, divided evenly among the leaf budgets.
-    pub(crate) users: u32,
-    /// Mean length of a team's busy phases (exponential).
-    pub(crate) on: Length,
-    /// Mean length of its quiet phases.
-    pub(crate) off: Length,
-    /// The part of its submissions that a team makes nevertheless in a quiet phase.
-    pub(crate) off_submissions: Fraction,
-    /// The part of the outstanding allocated GPUs that is in gangs of 128 to 512.
-    pub(crate) large: Fraction,
-    /// Only teams with at least this claim run such gangs.
-    pub(crate) large_claim_min: Fraction,
-    /// Outstanding unallocated GPUs, as a part of the allocated ones.
-    pub(crate) unallocated: Fraction,
-    /// The part of the medium and unallocated work that can resume; the rest is half `restart`, half `end`.
-    pub(crate) resume: Fraction,
-    /// The same of the large work.
-    pub(crate) large_resume: Fraction,
-    /// Mean time from the end of a medium or large workload to the next submission.
-    pub(crate) think: Length,
-    /// Mean time from the end of a user's test to the next one.
-    pub(crate) debug_think: Length,
-    /// The part of all work that fails at its end.
-    pub(crate) fails: Fraction,
-    /// How a team behaves, by its budget's path; `honest` where nothing is said.
-    pub(crate) behaviours: Spanned<BTreeMap<String, Behaviour>>,
-}
-
-/// How a team uses the rules.
-#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum Behaviour {
-    /// Declares what it needs.
-    #[default]
-    Honest,
-    /// Declares eight hours and the highest priority for everything that can resume.
-    Inflate,
-}
-
-impl Default for LabFile {
-    fn default() -> LabFile {
-        let part = |millionths| Fraction(Ppm(millionths));
-        LabFile {
-            demand: part(2_200_000),
-            factor_min: part(600_000),
-            factor_max: part(6_000_000),
-            users: 150,
-            on: Length(Span::hours(84)),
-            off: Length(Span::hours(43)),
-            off_submissions: part(200_000),
-            large: part(380_000),
-            large_claim_min: part(35_000),
-            unallocated: part(220_000),
-            resume: part(800_000),
-            large_resume: part(950_000),
-            think: Length(Span::minutes(15)),
-            debug_think: Length(Span::minutes(170)),
-            fails: part(0),
-            behaviours: Spanned::new(0..0, BTreeMap::new()),
-        }
-    }
-}
 
 /// A leaf budget of the lab.
 #[derive(Clone, Debug)]
@@ -121,22 +45,24 @@ impl Lab {
         let large_part = (self.file.large.value() * total / in_large.max(1.0)).min(1.0);
 
         let mut builder = Builder { lab: self, seed, end, streams: Vec::new() };
+        let mut large: Vec<(Owner, f64)> = Vec::new();
         for (number, (team, &demand)) in self.teams.iter().zip(&demands).enumerate() {
             let phases = Arc::new(Phases::draw(seed, number as u64, self.file.on.0, self.file.off.0, end));
-            let large = if may_run_large(team) { large_part * demand } else { 0.0 };
-            builder.slots(team, &phases, self.large(team), large);
-            builder.slots(team, &phases, self.medium(team), demand - large);
+            let in_large = if may_run_large(team) { large_part * demand } else { 0.0 };
+            large.push((builder.owner(team, team.users[0], &phases), in_large));
+            builder.slots(team, &phases, self.medium(team), demand - in_large);
             builder.slots(team, &phases, self.unallocated(), demand * self.file.unallocated.value());
             builder.tests(team, &phases);
         }
+        builder.shared_slots(&large, self.large());
         builder.streams
     }
 
     /// Every gang that the lab may submit.
     pub(crate) fn gangs(&self) -> Vec<Gang> {
-        let large = self.teams.iter().take(usize::from(self.file.large.0 > Ppm(0))).map(|team| self.large(team));
-        let medium = self.teams.iter().take(1).map(|team| self.medium(team));
-        large.chain(medium).flat_map(|recipe| recipe.gangs).collect()
+        let large = (self.file.large.0 > Ppm(0)).then(|| self.large());
+        let medium = self.teams.first().map(|team| self.medium(team));
+        large.into_iter().chain(medium).flat_map(|recipe| recipe.gangs).collect()
     }
 
     /// Each team's outstanding GPUs: factors in random order, so that no size of team is always the greedy one; of all orders the first
@@ -160,35 +86,35 @@ impl Lab {
     }
 
     /// Gangs of 128 to 512 GPUs for one to four days.
-    fn large(&self, team: &Team) -> Recipe {
+    fn large(&self) -> Recipe {
         let sizes = [(16, 8, 45.0), (24, 8, 15.0), (32, 8, 25.0), (48, 8, 5.0), (64, 8, 10.0)];
         let work = WorkLengths { median: Span::hours(43), spread: 0.4, min: Span::days(1), max: Span::days(4) };
-        self.recipe(team, &sizes, work, self.file.large_resume.value())
+        self.recipe(Behaviour::Honest, &sizes, work, self.file.large_resume.value())
     }
 
     /// 1 to 64 GPUs for hours.
     fn medium(&self, team: &Team) -> Recipe {
         let sizes = [(1, 1, 18.0), (1, 2, 12.0), (1, 4, 14.0), (1, 8, 30.0), (2, 8, 14.0), (4, 8, 8.0), (8, 8, 4.0)];
         let work = WorkLengths { median: Span::hours(4), spread: 0.9, min: Span::minutes(16), max: Span::days(3) };
-        self.recipe(team, &sizes, work, self.file.resume.value())
+        self.recipe(team.behaviour, &sizes, work, self.file.resume.value())
     }
 
     /// Small work that takes what is idle.
     fn unallocated(&self) -> Recipe {
         let sizes = [(1, 1, 40.0), (1, 2, 20.0), (1, 4, 15.0), (1, 8, 20.0), (2, 8, 5.0)];
         let work = WorkLengths { median: Span::hours(4), spread: 0.9, min: Span::minutes(10), max: Span::days(2) };
-        Recipe { min_runtimes: Vec::new(), priority: 0, ..self.recipe(&self.teams[0], &sizes, work, self.file.resume.value()) }
+        Recipe { min_runtimes: Vec::new(), ..self.recipe(Behaviour::Honest, &sizes, work, self.file.resume.value()) }
     }
 
     /// Somebody tries something: 20 seconds to 15 minutes.
     fn test(&self, team: &Team) -> Recipe {
         let sizes = [(1, 1, 48.0), (1, 2, 18.0), (1, 4, 14.0), (1, 8, 20.0)];
         let work = WorkLengths { median: Span::seconds(200), spread: 1.1, min: Span::seconds(20), max: Span::minutes(15) };
-        Recipe { end_max: Span::minutes(15), ..self.recipe(team, &sizes, work, 0.0) }
+        Recipe { end_max: Span::minutes(15), ..self.recipe(team.behaviour, &sizes, work, 0.0) }
     }
 
-    fn recipe(&self, team: &Team, sizes: &[(u32, u32, f64)], work: WorkLengths, resume: f64) -> Recipe {
-        let (hours, priority): (&[i64], i16) = match team.behaviour {
+    fn recipe(&self, behaviour: Behaviour, sizes: &[(u32, u32, f64)], work: WorkLengths, resume: f64) -> Recipe {
+        let (hours, priority): (&[i64], i16) = match behaviour {
             Behaviour::Honest => (&[1, 2, 4, 8], 0),
             Behaviour::Inflate => (&[8], 2),
         };
@@ -217,19 +143,39 @@ struct Builder<'a> {
 }
 
 impl Builder<'_> {
-    /// As many streams as keep `gpus` outstanding. What is no whole number of gangs is made up by longer pauses.
+    /// As many streams as keep `gpus` outstanding on average. What is no whole number of gangs is made up by pauses.
     fn slots(&mut self, team: &Team, phases: &Arc<Phases>, recipe: Recipe, gpus: f64) {
         let wanted = gpus / recipe.mean_gpus();
-        let count = libm::ceil(wanted).max(0.0);
-        let pause = recipe.work.mean().0 as f64 * (count / wanted - 1.0);
-        let pause = if wanted > 0.0 { Span(pause as i64) } else { Span::ZERO };
-        let think = self.lab.file.think.0 + pause;
-        let recipe = Arc::new(recipe);
         let by_user = cumulative(zipf(team.users.len(), 0.8));
+        let recipe = Arc::new(recipe);
+        let count = libm::ceil(wanted);
         for _ in 0..count as usize {
             let mut random = self.random();
             let user = team.users[random.weighted(&by_user)];
-            self.push(random, team.budget, user, &recipe, think, phases);
+            let owner = self.owner(team, user, phases);
+            self.push(random, vec![(owner, 1.0)], &recipe, self.pace(count / wanted));
+        }
+    }
+
+    /// Gangs so large that a team's part is less than one at a time: the streams lie side by side over the teams' parts, and those who share
+    /// one take turns. So what is outstanding stays what the lab wants, even under a policy that lets such gangs wait for ever.
+    fn shared_slots(&mut self, parts: &[(Owner, f64)], recipe: Recipe) {
+        let total: f64 = parts.iter().map(|(_, gpus)| gpus).sum();
+        let wanted = total / recipe.mean_gpus();
+        let recipe = Arc::new(recipe);
+        let count = libm::ceil(wanted);
+        for number in 0..count as usize {
+            let (from, to) = (total * number as f64 / count, total * (number + 1) as f64 / count);
+            let mut at = 0.0;
+            let mut owners = Vec::new();
+            for (owner, gpus) in parts {
+                let overlap = (at + gpus).min(to) - f64::max(at, from);
+                if overlap > 0.0 {
+                    owners.push((owner.clone(), overlap));
+                }
+                at += gpus;
+            }
+            self.push(self.random(), owners, &recipe, self.pace(count / wanted));
         }
     }
 
@@ -237,26 +183,85 @@ impl Builder<'_> {
     fn tests(&mut self, team: &Team, phases: &Arc<Phases>) {
         let recipe = Arc::new(self.lab.test(team));
         for &user in &team.users {
-            let random = self.random();
-            self.push(random, team.budget, user, &recipe, self.lab.file.debug_think.0, phases);
+            let owner = self.owner(team, user, phases);
+            let pace = Pace::Closed { think: self.lab.file.debug_think.0, idle: 0.0 };
+            self.push(self.random(), vec![(owner, 1.0)], &recipe, pace);
         }
+    }
+
+    /// The pace of streams of which there are so many times as many as should be outstanding.
+    fn pace(&self, surplus: f64) -> Pace {
+        Pace::Closed { think: self.lab.file.think.0, idle: surplus - 1.0 }
     }
 
     fn random(&self) -> Random {
         Random::new(self.seed, Purpose::Stream, self.streams.len() as u64)
     }
 
-    fn push(&mut self, random: Random, budget: BudgetId, user: UserId, recipe: &Arc<Recipe>, think: Span, phases: &Arc<Phases>) {
+    fn owner(&self, team: &Team, user: UserId, phases: &Arc<Phases>) -> Owner {
+        Owner { budget: team.budget, user, phases: Some((phases.clone(), self.lab.file.off_submissions.value())) }
+    }
+
+    fn push(&mut self, random: Random, owners: Vec<(Owner, f64)>, recipe: &Arc<Recipe>, pace: Pace) {
+        let (owners, weights): (Vec<Owner>, Vec<f64>) = owners.into_iter().unzip();
         self.streams.push(Stream {
             random,
-            budget,
-            user,
+            owners,
+            turns: cumulative(weights),
             recipe: recipe.clone(),
-            pace: Pace::Closed { think },
-            phases: Some((phases.clone(), self.lab.file.off_submissions.value())),
+            pace,
             from: Time(0),
             spread: START_WITHIN,
             until: self.end,
+            turn: 0,
+            submitted: Time(0),
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::length::Fraction;
+
+    fn lab(demand: u32) -> Lab {
+        let claims = [0.3, 0.25, 0.2, 0.1, 0.08, 0.04, 0.02, 0.01];
+        let teams = claims.iter().enumerate().map(|(number, &claim)| Team {
+            budget: BudgetId(number as u32 + 1),
+            claim,
+            users: (0..10).map(|user| UserId(number as u32 * 10 + user)).collect(),
+            behaviour: Behaviour::Honest,
+        });
+        let file = LabFile { demand: Fraction(Ppm(demand)), ..LabFile::default() };
+        Lab { file, teams: teams.collect(), knobs: Knobs::default(), capacity_gpus: 1024 }
+    }
+
+    #[test]
+    fn every_seed_wants_about_the_same_and_shares_it_out_differently() {
+        let lab = lab(2_200_000);
+        for seed in 0..20 {
+            let sum: f64 = lab.demands(seed).iter().sum();
+            assert!((sum / 1024.0 / 2.2 - 1.0).abs() < 0.05, "seed {seed}: {sum}");
+        }
+        assert_ne!(lab.demands(1), lab.demands(2));
+    }
+
+    #[test]
+    fn large_gangs_are_the_wanted_part_and_belong_to_teams_that_may() {
+        let lab = lab(2_200_000);
+        let large = lab.large().mean_gpus();
+        let streams = lab.streams(1, Time(Span::days(30).0));
+        let of_large: Vec<&Stream> = streams.iter().filter(|stream| stream.recipe.mean_gpus() == large).collect();
+        let outstanding: f64 = of_large.iter().map(|stream| large / (1.0 + idle(stream))).sum();
+        assert!((outstanding / (0.38 * 2.2 * 1024.0) - 1.0).abs() < 0.06, "{outstanding}");
+        assert!(of_large.iter().flat_map(|stream| &stream.owners).all(|owner| owner.budget.0 <= 6), "claims below 3.5 % run none");
+        assert!(of_large.iter().all(|stream| !stream.owners.is_empty()));
+    }
+
+    fn idle(stream: &Stream) -> f64 {
+        match stream.pace {
+            Pace::Closed { idle, .. } => idle,
+            Pace::Open { .. } => f64::NAN,
+        }
     }
 }

@@ -62,19 +62,17 @@ impl Recipe {
     /// The next workload. Takes the same number of draws each time, so that one choice does not shift the others.
     pub(crate) fn draw(&self, random: &mut Random, budget: BudgetId, user: UserId, stream: u32) -> Job {
         let gang = self.gangs[random.weighted(&self.gang_weights)];
-        let work = self.work.draw(random);
-        let mut on_preempt = self.on_preempt(random.unit());
+        let drawn = self.work.draw(random);
+        let on_preempt = self.on_preempt(random.unit());
+        // Whoever has work that cannot go on cuts it to what may be declared.
+        let work = if on_preempt == OnPreempt::End { drawn.min(self.end_max) } else { drawn };
         let choice = random.below(self.min_runtimes.len().max(1));
         let declared = (work.0 as f64 * random.between(DECLARED.0, DECLARED.1)) as i64;
         let fails = random.unit() < self.fails;
-        let allocated = !self.min_runtimes.is_empty();
-        if on_preempt == OnPreempt::End && (!allocated || work > self.end_max) {
-            on_preempt = OnPreempt::Restart;
-        }
         let whole = round_up(work);
         let limit = round_up(Span(declared)).min(self.end_max).max(whole);
         let min_runtime = match on_preempt {
-            _ if !allocated => Span::ZERO,
+            _ if self.min_runtimes.is_empty() => Span::ZERO,
             OnPreempt::Resume => self.min_runtimes[choice].min(whole),
             OnPreempt::Restart => whole.min(self.min_runtime_max),
             OnPreempt::End => limit,
@@ -99,10 +97,11 @@ impl Recipe {
         Job { spec: Arc::new(spec), work, fails, checkpoint_every, stream: Some(stream) }
     }
 
+    /// Unallocated work has no contract, so none of it is `end` work.
     fn on_preempt(&self, drawn: f64) -> OnPreempt {
         if drawn < self.resume {
             OnPreempt::Resume
-        } else if drawn < self.resume + self.restart {
+        } else if drawn < self.resume + self.restart || self.min_runtimes.is_empty() {
             OnPreempt::Restart
         } else {
             OnPreempt::End
@@ -115,15 +114,64 @@ impl WorkLengths {
         let drawn = Span(random.lognormal(self.median.0 as f64, self.spread).min(1e15) as i64);
         drawn.clamp(self.min, self.max)
     }
-
-    /// About the mean, bounds left aside.
-    pub(crate) fn mean(&self) -> Span {
-        let mean = self.median.0 as f64 * libm::exp(self.spread * self.spread / 2.0);
-        Span(mean as i64).clamp(self.min, self.max)
-    }
 }
 
 /// Up to the next whole minute, at least one.
 fn round_up(span: Span) -> Span {
     Span((span.0.max(1) + 59_999) / 60_000 * 60_000)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::{Purpose, cumulative};
+
+    fn recipe(resume: f64, restart: f64, min_runtimes: &[i64]) -> Recipe {
+        Recipe {
+            gangs: vec![Gang::new(1, 8), Gang::new(2, 8)],
+            gang_weights: cumulative([3.0, 1.0]),
+            work: WorkLengths { median: Span::hours(10), spread: 1.0, min: Span::minutes(1), max: Span::days(5) },
+            min_runtimes: min_runtimes.iter().map(|&h| Span::hours(h)).collect(),
+            min_runtime_max: Span::hours(8),
+            end_max: Span::hours(24),
+            resume,
+            restart,
+            time_limit: None,
+            priority: 0,
+            fails: 0.0,
+        }
+    }
+
+    fn draws(recipe: &Recipe) -> Vec<Job> {
+        let mut random = Random::new(1, Purpose::Stream, 0);
+        (0..500).map(|_| recipe.draw(&mut random, BudgetId(0), UserId(0), 0)).collect()
+    }
+
+    #[test]
+    fn contracts_are_honest() {
+        for job in draws(&recipe(0.4, 0.3, &[1, 8])) {
+            let (spec, whole) = (&job.spec, round_up(job.work));
+            match spec.on_preempt {
+                OnPreempt::Resume => assert!([Span::hours(1), Span::hours(8), whole].contains(&spec.min_runtime) && spec.min_runtime <= whole),
+                OnPreempt::Restart => assert_eq!(spec.min_runtime, whole.min(Span::hours(8))),
+                OnPreempt::End => {
+                    assert_eq!(spec.time_limit, Some(spec.min_runtime));
+                    assert!(job.work <= spec.min_runtime && spec.min_runtime <= Span::hours(24));
+                }
+            }
+            assert!(job.checkpoint_every <= spec.min_runtime, "something is banked in every contract");
+        }
+    }
+
+    #[test]
+    fn unallocated_work_has_no_contract_and_never_just_ends() {
+        let jobs = draws(&recipe(0.5, 0.0, &[]));
+        assert!(jobs.iter().all(|job| job.spec.min_runtime == Span::ZERO && job.spec.on_preempt != OnPreempt::End));
+        assert!(jobs.iter().any(|job| job.spec.on_preempt == OnPreempt::Restart));
+    }
+
+    #[test]
+    fn the_mean_gang() {
+        assert_eq!(recipe(1.0, 0.0, &[1]).mean_gpus(), 10.0);
+    }
 }

@@ -51,7 +51,7 @@ pub(crate) struct StreamFile {
     pub(crate) min_runtimes: Vec<Length>,
     /// The part that can resume. Default 1.
     pub(crate) resume: Option<Fraction>,
-    /// The part that restarts; the rest ends. Default 0.
+    /// The part that restarts; the rest ends: its work is cut to the knob `end_max`. Default 0.
     #[serde(default)]
     pub(crate) restart: Fraction,
     /// The time limit as a multiple of the work. Default: none, but for `end` work, which declares 1.05 to 2.05 times its work.
@@ -67,26 +67,39 @@ pub(crate) struct StreamFile {
 /// When a stream submits.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Pace {
-    /// The next comes this long, on average, after the end of the one before.
-    Closed { think: Span },
+    /// The next comes after the end of the one before: `think` on average, and `idle` times as long as the one before took from submission
+    /// to end. So a stream with `idle` = 1 has a workload outstanding half of the time, however fast the cluster is.
+    Closed { think: Span, idle: f64 },
     /// The next comes this long, on average, after the submission of the one before.
     Open { every: Span },
+}
+
+/// Who submits to a stream, for which budget.
+#[derive(Clone, Debug)]
+pub(crate) struct Owner {
+    pub(crate) budget: BudgetId,
+    pub(crate) user: UserId,
+    /// When its team is on and off, and the part of its submissions that it makes nevertheless while off.
+    pub(crate) phases: Option<(Arc<Phases>, f64)>,
 }
 
 /// One place that submits.
 #[derive(Clone, Debug)]
 pub(crate) struct Stream {
     pub(crate) random: Random,
-    pub(crate) budget: BudgetId,
-    pub(crate) user: UserId,
+    /// Who takes turns, with the running sums of how often each does; mostly one.
+    pub(crate) owners: Vec<Owner>,
+    pub(crate) turns: Vec<f64>,
     pub(crate) recipe: Arc<Recipe>,
     pub(crate) pace: Pace,
-    /// When its team is on and off, and the part of its submissions that it makes nevertheless while off.
-    pub(crate) phases: Option<(Arc<Phases>, f64)>,
     /// It begins between `from` and `from` + `spread`.
     pub(crate) from: Time,
     pub(crate) spread: Span,
     pub(crate) until: Time,
+    /// Whose turn it is.
+    pub(crate) turn: usize,
+    /// When it submitted last.
+    pub(crate) submitted: Time,
 }
 
 impl Stream {
@@ -101,8 +114,10 @@ impl Stream {
     }
 
     /// The workload it submits now.
-    pub(crate) fn draw(&mut self, number: u32) -> Job {
-        self.recipe.draw(&mut self.random, self.budget, self.user, number)
+    pub(crate) fn draw(&mut self, number: u32, at: Time) -> Job {
+        self.submitted = at;
+        let owner = &self.owners[self.turn];
+        self.recipe.draw(&mut self.random, owner.budget, owner.user, number)
     }
 
     /// The next submission of an open loop, after one at `at`.
@@ -116,7 +131,10 @@ impl Stream {
     /// The next submission of a closed loop, after the end of a workload at `at`.
     pub(crate) fn after_end(&mut self, at: Time) -> Option<Time> {
         match self.pace {
-            Pace::Closed { think } => self.after(at, think),
+            Pace::Closed { think, idle } => {
+                let pause = ((at - self.submitted).0 as f64 * idle) as i64;
+                self.after(at + Span(pause), think)
+            }
             Pace::Open { .. } => None,
         }
     }
@@ -126,9 +144,10 @@ impl Stream {
         self.allowed(at + Span(gap.max(1000)))
     }
 
-    /// `at`, or when the team is on again and people are back at their keyboards; `None` after the stream's end.
+    /// `at`, or when the team whose turn it is is on again and people are back at their keyboards; `None` after the stream's end.
     fn allowed(&mut self, at: Time) -> Option<Time> {
-        let Some((phases, while_off)) = &self.phases else { return (at < self.until).then_some(at) };
+        self.turn = self.random.weighted(&self.turns);
+        let Some((phases, while_off)) = &self.owners[self.turn].phases else { return (at < self.until).then_some(at) };
         let waits = self.random.unit() >= *while_off;
         let back = self.random.exponential(Span::minutes(30).0 as f64) as i64;
         let at = match phases.off_until(at) {
@@ -167,7 +186,7 @@ impl StreamFile {
     /// Closed or open; `None` if it says neither or both.
     pub(crate) fn pace(&self) -> Option<Pace> {
         match (self.outstanding, self.every) {
-            (Some(_), None) => Some(Pace::Closed { think: self.think.map_or(Span::minutes(1), Span::from) }),
+            (Some(_), None) => Some(Pace::Closed { think: self.think.map_or(Span::minutes(1), Span::from), idle: 0.0 }),
             (None, Some(every)) if every.0 > Span::ZERO && self.think.is_none() => Some(Pace::Open { every: every.0 }),
             _ => None,
         }

@@ -3,7 +3,7 @@
 use super::error::ScenarioError;
 use super::file::{FailuresFile, ModelFile, PoolFile, ScenarioFile};
 use super::knobs::KnobsFile;
-use crate::generate::lab::LabFile;
+use crate::generate::lab_file::LabFile;
 use crate::trace::rules::TraceFile;
 use serde::de::{self, Deserialize, Deserializer, Visitor};
 use std::borrow::Cow;

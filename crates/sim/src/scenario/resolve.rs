@@ -7,7 +7,8 @@ use super::fit::never_fits;
 use super::length::Fraction;
 use super::source::Source;
 use super::{Failures, Model, Scenario, pool};
-use crate::generate::lab::{Lab, LabFile, Team};
+use crate::generate::lab::{Lab, Team};
+use crate::generate::lab_file::LabFile;
 use crate::labels::Labels;
 use crate::random::cumulative;
 use crate::trace::Trace;
@@ -163,8 +164,9 @@ impl Parts<'_> {
         self.labels.users.extend(trace.users.iter().cloned());
         let gpus_per_node = self.nodes.iter().map(|node| node.gpus).max().unwrap_or(8);
         let rules = written.rules(budgets, first_user, &self.knobs, gpus_per_node);
-        let nodes = &self.nodes;
-        trace.leave_out(|row| never_fits(&rules.gang(row), nodes));
+        // A trace has few sizes and many rows.
+        let mut sizes: BTreeMap<(u32, u32), Option<String>> = BTreeMap::new();
+        trace.leave_out(|row| sizes.entry((row.members, row.gpus)).or_insert_with(|| never_fits(&rules.gang(row), &self.nodes)).clone());
         if trace.rows.is_empty() {
             return Err(wrong(format!("no row can be used{}", trace.notes())));
         }

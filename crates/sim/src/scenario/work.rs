@@ -1,11 +1,11 @@
 //! `[[workloads]]`, `[[streams]]` and `[[happenings]]` checked and resolved.
 
 use super::error::ScenarioError;
-use super::file::{HappeningFile, WhatText, WorkloadFile};
+use super::file_work::{HappeningFile, WhatText, WorkloadFile};
 use super::fit::never_fits;
 use super::resolve::Parts;
 use super::{Happening, Listed, StreamPlan};
-use crate::generate::stream::{Pace, Stream, StreamFile};
+use crate::generate::stream::{Owner, Pace, Stream, StreamFile};
 use crate::job::{Job, checkpoint_default};
 use crate::random::{Purpose, Random};
 use std::sync::Arc;
@@ -99,14 +99,15 @@ impl Parts<'_> {
         }
         let stream = Stream {
             random: Random::new(0, Purpose::Stream, 0),
-            budget: self.leaf(&file.budget)?,
-            user: self.user(file.user.as_deref(), file.budget.get_ref()),
+            owners: vec![Owner { budget: self.leaf(&file.budget)?, user: self.user(file.user.as_deref(), file.budget.get_ref()), phases: None }],
+            turns: vec![1.0],
             recipe: Arc::new(recipe),
             pace,
-            phases: None,
             from: Time(file.from.0.0),
             spread: Span::ZERO,
             until: file.until.map_or(end, |until| Time(until.0.0).min(end)),
+            turn: 0,
+            submitted: Time(0),
         };
         let slots = if matches!(pace, Pace::Closed { .. }) { file.outstanding.unwrap_or(1) } else { 1 };
         Ok(StreamPlan { stream, slots })

@@ -82,6 +82,8 @@ impl Trace {
         let mut reader = ReaderBuilder::new().flexible(true).buffer_capacity(1 << 18).from_reader(input);
         let header = reader.byte_headers().map_err(|e| e.to_string())?.clone();
         let columns = Columns::detect(&header)?;
+        // With lines that end in CR LF the reader's count is one behind: it stops between the two.
+        let behind = u64::from(reader.position().line() == 1);
         let mut trace = Trace::default();
         let (mut teams, mut users) = (Labels::default(), Labels::default());
         let mut record = ByteRecord::new();
@@ -90,7 +92,7 @@ impl Trace {
                 Ok(false) => break,
                 Ok(true) => match columns.row(&record, &mut teams, &mut users) {
                     Ok(row) => trace.rows.push(row),
-                    Err(reason) => trace.bad(record.position().map_or(0, csv::Position::line), reason),
+                    Err(reason) => trace.bad(record.position().map_or(0, csv::Position::line) + behind, reason),
                 },
                 Err(error) => return Err(error.to_string()),
             }
@@ -110,7 +112,7 @@ impl Trace {
     }
 
     /// Takes out the rows for which `why` has a reason; each reason is kept once, with how many rows it concerns.
-    pub(crate) fn leave_out(&mut self, why: impl Fn(&Row) -> Option<String>) {
+    pub(crate) fn leave_out(&mut self, mut why: impl FnMut(&Row) -> Option<String>) {
         let mut reasons: BTreeMap<String, u64> = BTreeMap::new();
         self.rows.retain(|row| match why(row) {
             Some(reason) => {
@@ -140,7 +142,9 @@ impl Trace {
 
     /// In order of submission, from the first.
     fn settle(&mut self) {
-        self.rows.sort_by_key(|row| row.submit_ms);
+        if !self.rows.is_sorted_by_key(|row| row.submit_ms) {
+            self.rows.sort_by_key(|row| row.submit_ms);
+        }
         let first = self.rows.first().map_or(0, |row| row.submit_ms);
         self.rows.iter_mut().for_each(|row| row.submit_ms -= first);
     }

@@ -159,3 +159,64 @@ fn whole_minutes(ms: i64) -> i64 {
 fn unit(bits: u64) -> f64 {
     (bits >> 11) as f64 / (1u64 << 53) as f64
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rules(resume: f64, restart: f64) -> Rules {
+        Rules {
+            budgets: vec![BudgetId(1)],
+            first_user: 5,
+            min_runtime: Span::hours(8),
+            time_limit: None,
+            resume,
+            restart,
+            unallocated: 0.0,
+            checkpoint_every: None,
+            end_max: Span::hours(24),
+            gpus_per_node: 8,
+        }
+    }
+
+    fn row(gpus: u32, work: Span) -> Row {
+        Row { submit_ms: 0, work_ms: work.0, limit_ms: 0, min_runtime_ms: -1, members: 0, gpus, team: 0, user: 2, priority: 0, on_preempt: None, fails: false }
+    }
+
+    #[test]
+    fn gangs_are_split_evenly_over_the_fewest_nodes() {
+        let gang = |gpus| rules(1.0, 0.0).gang(&row(gpus, Span::hours(1)));
+        for (gpus, members, each) in [(1, 1, 1), (8, 1, 8), (12, 2, 6), (13, 2, 7), (24, 3, 8), (512, 64, 8)] {
+            assert_eq!((gang(gpus).members, gang(gpus).gpus_per_member), (members, each), "{gpus} GPUs");
+        }
+    }
+
+    #[test]
+    fn what_the_row_does_not_say_the_rules_say() {
+        let job = rules(1.0, 0.0).job(&row(4, Span::minutes(90)), 0);
+        assert_eq!((job.spec.min_runtime, job.spec.time_limit, job.spec.user), (Span::minutes(90), None, UserId(7)));
+        let long = rules(1.0, 0.0).job(&row(4, Span::hours(90)), 0);
+        assert_eq!((long.spec.min_runtime, long.checkpoint_every), (Span::hours(8), Span::hours(1)));
+        let end = rules(0.0, 0.0).job(&row(4, Span::hours(2)), 0);
+        assert_eq!((end.spec.on_preempt, end.spec.time_limit, end.spec.min_runtime), (OnPreempt::End, Some(Span::hours(3)), Span::hours(3)));
+        let too_long_to_end = rules(0.0, 0.0).job(&row(4, Span::hours(30)), 0);
+        assert_eq!(too_long_to_end.spec.on_preempt, OnPreempt::Restart);
+    }
+
+    #[test]
+    fn what_the_row_says_holds() {
+        let stated = Row { limit_ms: 7_200_000, min_runtime_ms: 3_600_000, on_preempt: Some(OnPreempt::Restart), ..row(4, Span::hours(1)) };
+        let spec = rules(0.0, 0.0).job(&stated, 0).spec;
+        assert_eq!((spec.on_preempt, spec.min_runtime, spec.time_limit), (OnPreempt::Restart, Span::hours(1), Some(Span::hours(2))));
+        let unallocated = Row { min_runtime_ms: 0, ..stated };
+        assert_eq!(rules(0.0, 0.0).job(&unallocated, 0).spec.min_runtime, Span::ZERO);
+    }
+
+    #[test]
+    fn chance_hangs_on_the_row() {
+        let rules = rules(0.6, 0.2);
+        let kinds = |kind| (0..1000).filter(|&n| rules.job(&row(1, Span::hours(1)), n).spec.on_preempt == kind).count();
+        assert!((550..650).contains(&kinds(OnPreempt::Resume)) && (150..250).contains(&kinds(OnPreempt::End)));
+        assert_eq!(kinds(OnPreempt::Resume), kinds(OnPreempt::Resume));
+    }
+}

@@ -48,6 +48,8 @@ fn broken_rows_are_counted_with_line_and_reason() {
             "6: `0` is no number of GPUs, at least 1",
         ]
     );
+    let crlf = read(b"submit_s,work_s,gpus,team\r\n0,10,1,a\r\nsoon,10,1,a\r\n");
+    assert_eq!(crlf.bad_examples[0].line, 3);
     assert_eq!(trace.teams.len(), 3, "names that differ in bytes stay apart");
 }
 

@@ -90,7 +90,7 @@ fn a_refund_is_a_part_of_a_charge_once_for_a_fault() {
         s.end(2 * HOUR, &[]).laws()
     };
     assert_eq!(with(Outcome::NodeLost, &[(0, HOUR, 8)]), []);
-    assert_eq!(with(Outcome::Completed, &[(0, HOUR, 8)]), [Law::Ledger, Law::Refund], "no fault");
+    assert_eq!(with(Outcome::Completed, &[(0, HOUR, 8)]), [Law::Refund], "no fault");
     assert_eq!(with(Outcome::NodeLost, &[(-1, HOUR, 8)]), [Law::Ledger, Law::Refund, Law::Used], "more than was charged");
     assert_eq!(with(Outcome::NodeLost, &[(0, HOUR, 9)]), [Law::Ledger, Law::Refund, Law::Used], "more GPUs");
     assert_eq!(with(Outcome::NodeLost, &[(0, HOUR, 8), (MINUTE, HOUR, 8)]), [Law::Ledger, Law::Refund, Law::Used], "twice");

@@ -55,6 +55,7 @@ fn nodes_have_what_is_asked_for() {
     assert_eq!(story(|n| n.features = 1, |w| w.features = 2), [Law::Node]);
     assert_eq!(story(|n| n.cpus = 64, |w| w.cpus_per_member = 32), []);
     assert_eq!(story(|n| n.cpus = 63, |w| w.cpus_per_member = 32), [Law::Node]);
+    assert_eq!(story(|n| n.cpus = 64, |w| w.cpus_per_member = if w.workload == "x" { 33 } else { 0 }), [Law::Node], "y takes the node's part");
     assert_eq!(story(|n| n.memory_bytes = 99, |w| w.memory_per_member_bytes = 50), [Law::Node]);
 }
 

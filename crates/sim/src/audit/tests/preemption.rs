@@ -102,7 +102,7 @@ fn unallocated_work_evicts_nobody() {
         }
         true
     });
-    assert_eq!(s.end(3620 * SECOND, &[("x", 1)]).laws(), [Law::Sequence, Law::Licence, Law::NamedStart]);
+    assert_eq!(s.end(3620 * SECOND, &[("x", 1)]).laws(), [Law::Licence]);
 }
 
 #[test]

@@ -1,0 +1,65 @@
+//! What becomes of a lease: it runs, reaches its steps, is stopped, ends.
+
+use super::Engine;
+use super::agenda::Next;
+use super::work::{Lease, Step, Work};
+use stipend_core::event::{Event, Exit};
+use stipend_core::id::LeaseId;
+use stipend_core::quantity::{Span, Time};
+use stipend_core::spec::OnPreempt;
+
+impl Engine<'_, '_> {
+    /// The stop signal: the processes leave within the grace, unless they ignore it.
+    pub(super) fn stop(&mut self, at: Time, id: LeaseId, grace: Span) {
+        let Some(lease) = self.leases.get_mut(&id.workload).filter(|lease| lease.id == id && !lease.dead) else { return };
+        lease.stopping = true;
+        let leaves = self.scenario.model.exit_after.map_or(grace, |after| after.min(grace));
+        let leaves = self.stuck.get(&id.workload).map_or(leaves, |&lasts| lasts.max(leaves));
+        self.agenda.put(at + leaves, Next::Exit(id));
+    }
+
+    /// A lease is present, running on living nodes, and no later one of its workload.
+    pub(super) fn alive(&mut self, id: LeaseId) -> Option<(&mut Lease, &mut Work)> {
+        let lease = self.leases.get_mut(&id.workload).filter(|lease| lease.id == id && !lease.dead)?;
+        Some((lease, &mut self.works[id.workload.index()]))
+    }
+
+    pub(super) fn lease_runs(&mut self, at: Time, id: LeaseId) {
+        let restart_cost = self.scenario.model.restart_cost;
+        let Some((lease, work)) = self.alive(id) else { return };
+        let first = lease.run(at, work, restart_cost);
+        self.agenda.put(first, Next::Progress(id));
+        self.tell(at, Event::LeaseRunning { lease: id });
+    }
+
+    pub(super) fn lease_steps(&mut self, at: Time, id: LeaseId) {
+        let Some((lease, work)) = self.alive(id) else { return };
+        let (step, gained, next) = lease.step(at, work);
+        let (gained, fails, stopping) = (work.gpus.over(gained), work.fails, lease.stopping);
+        if gained.0 > 0 {
+            self.observers.iter_mut().for_each(|observer| observer.banked(at, id, gained));
+        }
+        match step {
+            Step::Checkpoint => {
+                self.agenda.put(next, Next::Progress(id));
+                self.tell(at, Event::Checkpointed { lease: id });
+            }
+            Step::Done if fails => self.lease_ends(at, id, Exit::Failed),
+            Step::Done if stopping => self.lease_ends(at, id, Exit::Done),
+            Step::Done => self.lease_ends(at, id, Exit::Completed),
+        }
+    }
+
+    pub(super) fn lease_ends(&mut self, at: Time, id: LeaseId, exit: Exit) {
+        let Some(lease) = self.leases.remove(&id.workload) else { return };
+        let work = &mut self.works[id.workload.index()];
+        let lost = lease.lost(at, work);
+        if work.on_preempt == OnPreempt::Resume {
+            work.banked = work.banked + lease.banked;
+        }
+        if lost.0 > 0 {
+            self.observers.iter_mut().for_each(|observer| observer.lost(at, id, lease.occupancy, lost));
+        }
+        self.tell(at, Event::LeaseEnded { lease: id, exit });
+    }
+}

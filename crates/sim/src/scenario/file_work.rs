@@ -1,0 +1,166 @@
+//! Workloads and happenings of a scenario file, field by field as they are written.
+
+use super::length::{At, GangText, Length};
+use serde::Deserialize;
+use stipend_core::spec::{OnPreempt, Severity, WorkloadKind};
+use toml::Spanned;
+
+/// `on_preempt` of a workload.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum OnPreemptText {
+    #[default]
+    Resume,
+    Restart,
+    End,
+}
+
+impl From<OnPreemptText> for OnPreempt {
+    fn from(text: OnPreemptText) -> OnPreempt {
+        match text {
+            OnPreemptText::Resume => OnPreempt::Resume,
+            OnPreemptText::Restart => OnPreempt::Restart,
+            OnPreemptText::End => OnPreempt::End,
+        }
+    }
+}
+
+/// `[[workloads]]`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct WorkloadFile {
+    /// When it is submitted.
+    #[serde(default)]
+    pub(crate) at: At,
+    /// Its name, once in the scenario.
+    pub(crate) name: Spanned<String>,
+    /// Who submits it. Default: the budget's own name.
+    pub(crate) user: Option<String>,
+    /// The leaf budget's path.
+    pub(crate) budget: Spanned<String>,
+    /// Members × GPUs of each, such as `"2x8"`.
+    pub(crate) gang: Spanned<GangText>,
+    /// CPUs each member asks for. Default: the node's part of its GPUs.
+    #[serde(default)]
+    pub(crate) cpus_per_member: u32,
+    /// Memory in GiB each member asks for. Default: the node's part of its GPUs.
+    #[serde(default)]
+    pub(crate) memory_gib_per_member: u64,
+    /// Whether all members must stand in one block. Default false.
+    #[serde(default)]
+    pub(crate) same_block: bool,
+    /// The contract; 0s is unallocated work. `end` work has its time limit instead.
+    #[serde(default)]
+    pub(crate) min_runtime: Length,
+    /// The most running time over all attempts.
+    pub(crate) time_limit: Option<Spanned<Length>>,
+    /// `resume` (default), `restart` or `end`.
+    #[serde(default)]
+    pub(crate) on_preempt: OnPreemptText,
+    /// Order inside its budget. Default 0.
+    #[serde(default)]
+    pub(crate) priority: i16,
+    /// How long it must run, undisturbed, until it is done.
+    pub(crate) work: Spanned<Length>,
+    /// Whether it then fails instead of completing. Default false.
+    #[serde(default)]
+    pub(crate) fails: bool,
+    /// How often it banks its progress. Default: its contract, at most 1 h; 30 min if unallocated.
+    pub(crate) checkpoint_every: Option<Length>,
+    /// Whether the scheduler is told `checkpoint_every`. Default true.
+    #[serde(default = "yes")]
+    pub(crate) checkpoint_known: bool,
+    /// Interactive work. Default false.
+    #[serde(default)]
+    pub(crate) session: bool,
+    /// How many alike are submitted at once, named `name-1`, `name-2`, … Default 1.
+    #[serde(default = "single")]
+    pub(crate) count: u32,
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn single() -> u32 {
+    1
+}
+
+impl WorkloadFile {
+    /// Batch or session.
+    pub(crate) fn kind(&self) -> WorkloadKind {
+        if self.session { WorkloadKind::Session } else { WorkloadKind::Batch }
+    }
+}
+
+/// `severity` of a drain.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum SeverityText {
+    Maintenance,
+    #[default]
+    Sick,
+    Critical,
+}
+
+impl From<SeverityText> for Severity {
+    fn from(text: SeverityText) -> Severity {
+        match text {
+            SeverityText::Maintenance => Severity::Maintenance,
+            SeverityText::Sick => Severity::Sick,
+            SeverityText::Critical => Severity::Critical,
+        }
+    }
+}
+
+/// `what` of a happening.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum WhatText {
+    /// A node should leave service: `node`, `severity`, `reason`; `lasts` is the repair after it.
+    Drain,
+    /// A node no longer answers: `node`; `lasts` is the repair.
+    Lose,
+    /// A node is healthy again: `node`.
+    Ready,
+    /// The owner withdraws: `workload`.
+    Cancel,
+    /// An administrator stops: `workload`, `reason`.
+    Stop,
+    /// A waiting workload may not start: `workload`, `reason`.
+    Hold,
+    /// It may again: `workload`.
+    Release,
+    /// From now on the processes of `workload` ignore the stop signal, and leave `lasts` after it.
+    Stick,
+    /// The next start of `workload` takes `lasts`.
+    SlowStart,
+    /// A budget's share changes: `budget`, `share`.
+    Share,
+}
+
+/// `[[happenings]]`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct HappeningFile {
+    /// When.
+    pub(crate) at: At,
+    /// What.
+    pub(crate) what: WhatText,
+    /// The node's number, from 0.
+    pub(crate) node: Option<u32>,
+    /// The name of a workload of `[[workloads]]`.
+    pub(crate) workload: Option<String>,
+    /// The path of a budget.
+    pub(crate) budget: Option<String>,
+    /// The budget's new share in percent.
+    pub(crate) share: Option<f64>,
+    /// How urgent a drain is: `maintenance`, `sick` (default) or `critical`.
+    #[serde(default)]
+    pub(crate) severity: SeverityText,
+    /// Why, in words.
+    #[serde(default)]
+    pub(crate) reason: String,
+    /// How long it lasts.
+    pub(crate) lasts: Option<Length>,
+}

@@ -1,0 +1,197 @@
+//! Random histories of thousands of events against the laws.
+//!
+//! A few fixed seeds run each time; `STIPEND_CHAOS_SEEDS=N` runs N more, `STIPEND_CHAOS_SEED=S` only the one, and
+//! `STIPEND_CHAOS_LOG=FILE` writes the last log to a file.
+
+mod dice;
+mod driver;
+mod population;
+mod subject;
+
+use driver::{History, Step};
+use population::{Naming, OTHER, PLAIN};
+use std::collections::BTreeMap;
+use std::io::Write;
+use stipend_core::Scheduler;
+use stipend_core::explain::Names;
+use stipend_core::id::UserId;
+use stipend_core::quantity::Time;
+use stipend_sim::audit::{self, Law};
+use stipend_sim::log::LogWriter;
+use stipend_sim::observer::Observer;
+use subject::{Fault, Faulty, Lie, Subject};
+
+/// Events a history; a build without optimisation tries less in the same time.
+const EVENTS: u64 = if cfg!(debug_assertions) { 1500 } else { 3000 };
+
+/// Histories that are always tried.
+const FIXED: u64 = if cfg!(debug_assertions) { 12 } else { 30 };
+
+fn seeds(fixed: u64) -> Vec<u64> {
+    let number = |name: &str| std::env::var(name).ok().and_then(|value| value.parse::<u64>().ok());
+    match (number("STIPEND_CHAOS_SEED"), number("STIPEND_CHAOS_SEEDS")) {
+        (Some(seed), _) => vec![seed],
+        (None, more) => (0..fixed + more.unwrap_or(0)).collect(),
+    }
+}
+
+/// Users' labels that are the same however they are numbered.
+struct Labels(Naming);
+
+impl Names for Labels {
+    fn user(&self, id: UserId) -> String {
+        (0..10).find(|number| self.0.user(*number) == id).map_or_else(|| id.to_string(), |number| format!("user{number}"))
+    }
+}
+
+fn text<S: Subject>(history: &History<S>, naming: Naming) -> String {
+    let labels = Labels(naming);
+    let mut writer = LogWriter::new(Vec::new(), &labels);
+    for (at, entry) in &history.log {
+        writer.entry(*at, entry);
+    }
+    writer.end(history.log.last().map_or(Time(0), |(at, _)| *at));
+    let bytes = writer.finish().expect("a vector takes everything");
+    String::from_utf8(bytes).expect("JSON is UTF-8")
+}
+
+fn core(seed: u64) -> History<Scheduler> {
+    driver::run(seed, EVENTS, PLAIN, Scheduler::new(Time(0)))
+}
+
+/// What is wrong with a log: for each law that is broken, its first violation with the lines around it.
+fn violations(text: &str) -> Vec<(Law, String)> {
+    let report = audit::check(text.as_bytes()).unwrap_or_else(|error| panic!("{error}"));
+    let mut found: Vec<(Law, String)> = Vec::new();
+    for violation in &report.violations {
+        if !found.iter().any(|(law, _)| *law == violation.law) {
+            let line = violation.line as usize;
+            let around = text.lines().skip(line.saturating_sub(25)).take(28).map(|line| line.chars().take(400).collect::<String>());
+            found.push((violation.law, format!("{}\n{violation}", around.collect::<Vec<_>>().join("\n"))));
+        }
+    }
+    found
+}
+
+#[test]
+fn laws_hold_in_random_histories() {
+    let mut seen = Default::default();
+    let mut broken: BTreeMap<Law, (Vec<u64>, String)> = BTreeMap::new();
+    for seed in seeds(FIXED) {
+        let history = core(seed);
+        assert!(history.faults.is_empty(), "seed {seed}: {:?}", history.faults.first());
+        let text = text(&history, PLAIN);
+        if let Ok(path) = std::env::var("STIPEND_CHAOS_LOG") {
+            std::fs::write(path, &text).expect("the log can be written");
+        }
+        for (law, example) in violations(&text) {
+            broken.entry(law).or_insert_with(|| (Vec::new(), example)).0.push(seed);
+        }
+        add(&mut seen, &audit::check(text.as_bytes()).expect("it was read before").summary);
+    }
+    let _ = writeln!(std::io::stderr(), "{seen}");
+    for (law, (seeds, example)) in &broken {
+        let _ = writeln!(std::io::stderr(), "{law:?} is broken by seeds {seeds:?}. The first:\n{example}\n");
+    }
+    assert!(broken.is_empty(), "broken: {:?}", broken.iter().map(|(law, (seeds, _))| (law, seeds)).collect::<Vec<_>>());
+    // A law with nothing to check is not a law kept.
+    assert!(seen.preemptions_for_claimants > 0 && seen.standings_compared > 0 && seen.refunds > 0 && seen.holds_started > 0, "{seen}");
+    assert!(seen.idle_checks > 0 && seen.used_checks > 0, "{seen}");
+}
+
+fn add(sum: &mut audit::Summary, one: &audit::Summary) {
+    sum.lines += one.lines;
+    sum.instants += one.instants;
+    sum.workloads += one.workloads;
+    sum.starts += one.starts;
+    sum.starts_unallocated += one.starts_unallocated;
+    sum.preemptions += one.preemptions;
+    sum.preemptions_for_claimants += one.preemptions_for_claimants;
+    sum.standings_compared += one.standings_compared;
+    sum.standings_skipped += one.standings_skipped;
+    sum.holds += one.holds;
+    sum.holds_started += one.holds_started;
+    sum.charges += one.charges;
+    sum.refunds += one.refunds;
+    sum.idle_checks += one.idle_checks;
+    sum.service_checks += one.service_checks;
+    sum.used_checks += one.used_checks;
+}
+
+#[test]
+fn equal_histories_give_equal_bytes() {
+    for seed in seeds(4) {
+        assert_eq!(text(&core(seed), PLAIN), text(&core(seed), PLAIN), "seed {seed}");
+    }
+}
+
+#[test]
+fn a_journal_replayed_gives_the_same_digest_and_log() {
+    for seed in seeds(6) {
+        let history = core(seed);
+        let replayed = replay(&history.journal, Scheduler::new(Time(0)));
+        assert_eq!(replayed.0, history.subject.digest(), "seed {seed}");
+        assert_eq!(replayed.1, format!("{:?}", history.log), "seed {seed}");
+    }
+}
+
+/// The digest and the log after a journal's events and plans.
+fn replay<S: Subject>(journal: &[(Time, Step<S::Plan>)], mut subject: S) -> (u64, String) {
+    let mut log = Vec::new();
+    for (at, step) in journal {
+        let mut new = Vec::new();
+        match step {
+            Step::Event(event) => subject.apply(*at, event, &mut new).expect("it was taken before"),
+            Step::Plan(plan) => subject.commit(plan, &mut new),
+        }
+        log.extend(new.into_iter().map(|entry| (*at, entry)));
+    }
+    (subject.digest(), format!("{log:?}"))
+}
+
+#[test]
+fn other_names_change_nothing_but_labels() {
+    for seed in seeds(6) {
+        let other = driver::run(seed, EVENTS, OTHER, Scheduler::new(Time(0)));
+        let renamed = text(&other, OTHER).replace(OTHER.budget, PLAIN.budget);
+        assert_eq!(text(&core(seed), PLAIN), renamed, "seed {seed}");
+    }
+}
+
+#[test]
+fn faults_put_in_are_found() {
+    let run = |seed: u64, fault: Fault| driver::run(seed, EVENTS, PLAIN, Faulty::new(Time(0), fault));
+    for fault in [Fault::RefusalChanges, Fault::PlanDiffers, Fault::CommitForgets] {
+        assert!(!run(1, fault).faults.is_empty(), "{fault:?}");
+    }
+    let same = |a: &History<Faulty>, b: &History<Faulty>| text(a, PLAIN) == text(b, PLAIN);
+    assert!(!same(&run(1, Fault::NotDeterministic), &run(1, Fault::NotDeterministic)));
+    let other = driver::run(1, EVENTS, OTHER, Faulty::new(Time(0), Fault::LooksAtNames));
+    assert!(text(&run(1, Fault::LooksAtNames), PLAIN) != text(&other, OTHER).replace(OTHER.budget, PLAIN.budget));
+    let history = run(1, Fault::CommitForgets);
+    assert!(replay(&history.journal, Faulty::new(Time(0), Fault::CommitForgets)).1 != format!("{:?}", history.log));
+}
+
+#[test]
+fn lies_in_the_log_are_found() {
+    let lies = [
+        Lie::NoCharge,
+        Lie::ShortCharge,
+        Lie::NoHold,
+        Lie::NoSignal,
+        Lie::NoRequeue,
+        Lie::NoEnd,
+        Lie::OtherGpus,
+        Lie::LateProtection,
+        Lie::WrongAttempt,
+        Lie::WrongLicence,
+        Lie::NoStart,
+    ];
+    for lie in lies {
+        let found = (0..10).any(|seed| {
+            let history = driver::run(seed, EVENTS, PLAIN, Faulty::new(Time(0), Fault::Log(lie)));
+            !violations(&text(&history, PLAIN)).is_empty()
+        });
+        assert!(found, "{lie:?} is told in ten histories and nobody notices");
+    }
+}
