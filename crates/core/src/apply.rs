@@ -276,8 +276,7 @@ fn release(s: &mut Scheduler, id: WorkloadId, log: &mut Vec<Entry>) -> Result<()
     workload.phase = Phase::Waiting;
     workload.eligible = s.now;
     let pool = &mut s.pools[workload.spec.pool.index()];
-    pool.queue.insert(id, workload, &s.tree);
-    pool.stirred = true;
+    pool.stirred |= pool.queue.insert(id, workload, &s.tree);
     log.push(Entry::Eligible { workload: id });
     Ok(())
 }

@@ -14,7 +14,7 @@ use crate::placement::{place, place_before_drain};
 use crate::plan::{Decision, LicensedLeaf, PassedOver, Plan, Preemption};
 use crate::pool::Pool;
 use crate::quantity::{Gpus, Span, Time};
-use crate::queue::{Blocked, LeafQueue, Licensed, ShapeId, ShapeQueue, head};
+use crate::queue::{Blocked, Gate, LeafQueue, Licensed, ShapeId, Size, head};
 use crate::scheduler::Scheduler;
 use crate::spec::OnPreempt;
 use crate::workload::{Phase, StopCause, Workload};
@@ -30,6 +30,7 @@ pub(crate) fn run(s: &mut Scheduler, log: &mut Vec<Entry>) -> Plan {
         cycle.settle_claims();
         cycle.settle_drains();
         if !cycle.is_worth_walking() {
+            cycle.rest();
             continue;
         }
         // 3. Waiting allocated work, in rank order: on free GPUs, on unallocated work's, on past-contract GPUs it is licensed to take.
@@ -38,6 +39,7 @@ pub(crate) fn run(s: &mut Scheduler, log: &mut Vec<Entry>) -> Plan {
         cycle.fill();
         // 5. What stopped each class of waiting work was written down on the way; when to look again follows from it.
         cycle.finish();
+        cycle.rest();
     }
     plan
 }
@@ -58,9 +60,8 @@ pub(crate) fn replay(s: &mut Scheduler, plan: &Plan, log: &mut Vec<Entry>) {
 }
 
 fn record(pool: &mut Pool, passed: &PassedOver) {
-    let leaf = pool.queue.leaf_queue_mut(passed.allocated, passed.leaf);
-    if let Some(queue) = leaf.and_then(|leaf| leaf.shapes.get_mut(&passed.shape)) {
-        queue.blocked = Some(passed.blocked.clone());
+    if let Some(leaf) = pool.queue.leaf_queue_mut(passed.allocated, passed.leaf) {
+        leaf.block(passed.shape, passed.blocked, &passed.blocker);
     }
 }
 
@@ -80,7 +81,9 @@ struct Cycle<'a> {
 
 impl<'a> Cycle<'a> {
     fn new(s: &'a mut Scheduler, log: &'a mut Vec<Entry>, plan: &'a mut Plan, pool: usize) -> Cycle<'a> {
-        Cycle { s, log, plan, pool, standings: Standings::default(), searches: 0, retry_at: Time::MAX, leaving: 0 }
+        let mut standings = std::mem::take(&mut s.standings);
+        standings.begin();
+        Cycle { s, log, plan, pool, standings, searches: 0, retry_at: Time::MAX, leaving: 0 }
     }
 
     fn pool(&mut self) -> &mut Pool {
@@ -165,6 +168,11 @@ impl<'a> Cycle<'a> {
         pool.stirred || now >= pool.retry_at
     }
 
+    /// Gives the memory of the standings back for the next cycle.
+    fn rest(self) {
+        self.s.standings = self.standings;
+    }
+
     fn finish(&mut self) {
         let (pool, retry_at) = (PoolId(self.pool as u16), self.retry_at);
         self.decide(Decision::Walked { pool, retry_at });
@@ -209,10 +217,11 @@ impl<'a> Cycle<'a> {
         let mut queues = std::mem::take(if allocated { &mut pool.queue.allocated } else { &mut pool.queue.unallocated });
         let mut open = Vec::new();
         for (leaf, queue) in queues.iter_mut().filter(|(_, queue)| queue.waiting > 0) {
-            let shapes = if allocated { self.open_allocated(*leaf, queue) } else { self.open_unallocated(queue) };
-            let shapes = self.rotate(shapes);
-            if !shapes.is_empty() {
-                open.push(OpenLeaf { leaf: *leaf, allocated, shapes });
+            let mut of_leaf = OpenLeaf { leaf: *leaf, allocated, shapes: Vec::new(), depths: Vec::new() };
+            if allocated { self.open_allocated(queue, &mut of_leaf) } else { self.open_unallocated(queue, &mut of_leaf) }
+            self.rotate(&mut of_leaf);
+            if !of_leaf.shapes.is_empty() {
+                open.push(of_leaf);
             }
         }
         let pool = &mut self.s.pools[self.pool];
@@ -221,40 +230,35 @@ impl<'a> Cycle<'a> {
     }
 
     /// A blocked shape is worth another try if GPUs came within reach on which it may fit, or if its licences may reach further now.
-    fn open_allocated(&mut self, leaf: BudgetId, queue: &mut LeafQueue) -> Vec<ShapeId> {
+    fn open_allocated(&mut self, queue: &mut LeafQueue, open: &mut OpenLeaf) {
         let now = self.s.now;
-        let mut shapes = Vec::new();
         let mut licensed = None;
-        for (id, shape) in &queue.shapes {
+        for Gate { shape, size, blocked } in &queue.gates {
             let pool = &self.s.pools[self.pool];
-            let Some(blocked) = &shape.blocked else {
-                shapes.push(*id);
+            let Some(blocked) = blocked else {
+                open.push(*shape, None);
                 continue;
             };
-            let request = pool.queue.shape(*id);
-            let lanes = all_lanes(request.express);
-            if blocked.reach != pool.reach && pool.cluster.may_fit(&request.gang, lanes, Depth::Yielding) {
-                shapes.push(*id);
+            if blocked.reach != pool.reach && pool.cluster.may_fit(*size, Depth::Yielding) {
+                open.push(*shape, Some(Depth::Yielding));
                 continue;
             }
             let due = blocked.takeable != pool.takeable || now >= blocked.retry_at;
-            if !due || !pool.cluster.may_fit(&request.gang, lanes, Depth::PastContract) {
+            if !due || !pool.cluster.may_fit(*size, Depth::PastContract) {
                 // What is not due is looked at again when it is; what cannot fit waits for an event.
                 self.retry_at = self.retry_at.min(if due { Time::MAX } else { blocked.retry_at });
                 continue;
             }
-            let (needed, express) = (request.gang.gpus().0, request.express);
-            let within_reach = pool.reachable(express) + self.leaving;
-            let licensed = *licensed.get_or_insert_with(|| self.licensed(leaf, queue));
+            let within_reach = pool.reachable(size.express) + self.leaving;
+            let licensed = *licensed.get_or_insert_with(|| self.licensed(open.leaf, queue));
             self.retry_at = self.retry_at.min(licensed.until);
-            if express || within_reach + licensed.gpus >= needed {
-                shapes.push(*id);
+            if size.express || within_reach + licensed.gpus >= size.gpus() {
+                open.push(*shape, Some(Depth::PastContract));
             }
         }
         if licensed.is_some() {
             queue.licensed = licensed;
         }
-        shapes
     }
 
     /// What the licences of a leaf reach: looked at anew when leases became takeable, and now and then as standings drift.
@@ -271,24 +275,25 @@ impl<'a> Cycle<'a> {
         licensed
     }
 
-    fn open_unallocated(&self, queue: &LeafQueue) -> Vec<ShapeId> {
-        let pool = &self.s.pools[self.pool];
-        let is_open = |shape: &ShapeQueue| shape.blocked.as_ref().is_none_or(|blocked| blocked.reach != pool.freed);
-        queue.shapes.iter().filter(|(_, shape)| is_open(shape)).map(|(id, _)| *id).collect()
+    fn open_unallocated(&self, queue: &LeafQueue, open: &mut OpenLeaf) {
+        let freed = self.s.pools[self.pool].freed;
+        let is_open = |gate: &&Gate| gate.blocked.is_none_or(|blocked| blocked.reach != freed);
+        queue.gates.iter().filter(is_open).for_each(|gate| open.push(gate.shape, None));
     }
 
     /// Of more shapes than one cycle tries, those whose turn it is; over some cycles all are tried.
-    fn rotate(&mut self, mut shapes: Vec<ShapeId>) -> Vec<ShapeId> {
+    fn rotate(&mut self, open: &mut OpenLeaf) {
         let pool = &self.s.pools[self.pool];
-        let shapes_max = pool.knobs.shapes_max.max(1) as usize;
-        if shapes.len() > shapes_max {
-            let first = (pool.walks as usize).wrapping_mul(shapes_max) % shapes.len();
-            shapes.rotate_left(first);
-            shapes.truncate(shapes_max);
-            shapes.sort_unstable();
+        let (count, shapes_max) = (open.shapes.len(), pool.knobs.shapes_max.max(1) as usize);
+        if count > shapes_max {
+            let first = (pool.walks as usize).wrapping_mul(shapes_max) % count;
+            let mut place = 0;
+            open.retain(|_, _| {
+                place += 1;
+                (place - 1 + count - first) % count < shapes_max
+            });
             self.retry_at = self.retry_at.min(self.s.now + Span::seconds(1));
         }
-        shapes
     }
 
     fn head(&mut self, open: &OpenLeaf) -> WorkloadId {
@@ -296,30 +301,38 @@ impl<'a> Cycle<'a> {
         let pool = &mut self.s.pools[self.pool];
         let order = self.s.tree.get(open.leaf).map(|b| b.spec.order).unwrap_or_default();
         let side = if open.allocated { &pool.queue.allocated } else { &pool.queue.unallocated };
-        head(&side[&open.leaf], &open.shapes, order, now, pool.knobs.age_min, &mut pool.ledger).expect("an open shape has waiting work")
+        let used = |account| self.standings.of_user(&mut pool.ledger, now, account);
+        head(&side[&open.leaf], &open.shapes, order, now, pool.knobs.age_min, used).expect("an open shape has waiting work")
     }
 
     /// After a try: a shape that is empty or blocked is closed for this cycle, and what stopped it is written down.
     fn close(&mut self, open: &mut Vec<OpenLeaf>, index: usize, id: WorkloadId, result: Result<(), Blocker>) {
-        let leaf = &mut open[index];
         match result {
             Ok(()) => {
-                let pool = &self.s.pools[self.pool];
+                let pool = &mut self.s.pools[self.pool];
+                let workload = self.s.workloads.get(id.0).expect("it is live");
+                let budget = self.s.tree.get(workload.spec.budget).expect("work runs in a budget");
+                self.standings.forget(pool, workload.charge.user, budget);
+                let leaf = &mut open[index];
                 let side = if leaf.allocated { &pool.queue.allocated } else { &pool.queue.unallocated };
-                leaf.shapes.retain(|shape| side[&leaf.leaf].shapes.contains_key(shape));
-                if let Some(budget) = self.s.tree.get(leaf.leaf) {
-                    self.standings.forget(pool, budget);
-                }
+                let shapes = &side[&leaf.leaf].shapes;
+                leaf.retain(|shape, _| shapes.contains_key(&shape));
+                // What was opened because it might fit and can no longer is closed again; it is as blocked as before.
+                pool.cluster.refresh_may_fit();
+                let may_fit = |shape, depth: Option<Depth>| depth.is_none_or(|depth| pool.cluster.may_fit(pool.queue.shape(shape).size(), depth));
+                open.iter_mut().for_each(|leaf| leaf.retain(may_fit));
+                open.retain(|leaf| !leaf.shapes.is_empty());
             }
             Err(blocker) => {
-                let shape = self.workload(id).shape;
-                leaf.shapes.retain(|s| *s != shape);
+                let leaf = &mut open[index];
+                let shape = self.s.workloads.get(id.0).expect("it is live").shape;
+                leaf.retain(|other, _| other != shape);
                 let (budget, allocated) = (leaf.leaf, leaf.allocated);
+                if leaf.shapes.is_empty() {
+                    open.remove(index);
+                }
                 self.pass_over(budget, allocated, shape, id, blocker);
             }
-        }
-        if open[index].shapes.is_empty() {
-            open.remove(index);
         }
     }
 
@@ -330,8 +343,8 @@ impl<'a> Cycle<'a> {
         let retry_at = if allocated { now + again } else { Time::MAX };
         self.retry_at = self.retry_at.min(retry_at);
         let reach = if allocated { pool.reach } else { pool.freed };
-        let blocked = Blocked { blocker, reach, takeable: pool.takeable, priority, retry_at };
-        let passed = PassedOver { pool: PoolId(self.pool as u16), leaf, allocated, shape, blocked };
+        let blocked = Blocked { reach, takeable: pool.takeable, priority, retry_at };
+        let passed = PassedOver { pool: PoolId(self.pool as u16), leaf, allocated, shape, blocked, blocker };
         record(&mut self.s.pools[self.pool], &passed);
         self.plan.passed_over.push(passed);
     }
@@ -378,6 +391,7 @@ impl<'a> Cycle<'a> {
             overdue: waited > pool.knobs.min_runtime_max,
             aged: waited > pool.queue.leaf(workload).map_or(Span(i64::MAX), |leaf| leaf.old_age(pool.knobs.age_min)),
         };
+        let size = Size { express, ..pool.queue.shape(workload.shape).size() };
         let reachable = pool.reachable(express) + self.leaving;
         let may_take_past = reachable + pool.past_gpus >= needed.0;
         let mut blocker = Blocker::InUse { needed, reachable: Gpus(reachable), protected_until: pool.protections.first().map(|p| p.0) };
@@ -387,7 +401,7 @@ impl<'a> Cycle<'a> {
         for past in [false, true] {
             let depth = if past { Depth::PastContract } else { Depth::Yielding };
             let nobody = if past { pool.past_gpus == 0 } else { pool.unallocated_gpus + self.leaving == 0 };
-            if nobody || !pool.cluster.may_fit(&workload.spec.gang, all_lanes(express), depth) {
+            if nobody || !pool.cluster.may_fit(size, depth) {
                 continue;
             }
             let mut judge = Judge { pool, tree: &self.s.tree, standings: &mut self.standings, at: now };
@@ -488,11 +502,6 @@ impl<'a> Cycle<'a> {
         }
         Ok(())
     }
-}
-
-/// Every lane that work may use.
-fn all_lanes(express: bool) -> &'static [Lane] {
-    if express { &[Lane::Express, Lane::General] } else { &[Lane::General] }
 }
 
 /// The lanes to try, one set after the other: express first for work that may go there, so that it leaves the rest to others.

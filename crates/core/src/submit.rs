@@ -58,8 +58,7 @@ pub(crate) fn submit(s: &mut Scheduler, id: WorkloadId, spec: &Arc<WorkloadSpec>
         last_preempted: Time::MIN,
         phase: Phase::Waiting,
     };
-    pool.queue.insert(id, &workload, &s.tree);
-    pool.stirred = true;
+    pool.stirred |= pool.queue.insert(id, &workload, &s.tree);
     s.workloads.insert(id.0, workload);
     s.next_workload = id.0 + 1;
     log.push(Entry::Submitted { workload: id, spec: Arc::clone(spec), charged_gpus: charged, min_runtime: contract, class });

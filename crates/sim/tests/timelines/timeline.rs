@@ -1,0 +1,147 @@
+//! A run as a person reads it: one line for each fact or decision that matters, with its reason.
+
+use crate::facts::shown;
+use std::collections::BTreeSet;
+use stipend_core::Scheduler;
+use stipend_core::entry::{BudgetEntry, Entry, Licence, Occupancy};
+use stipend_core::explain::{Names, Why};
+use stipend_core::id::{LeaseId, WorkloadId};
+use stipend_core::quantity::{GpuMs, Gpus, Span, Time};
+use stipend_core::spec::{Gang, NodeState, OnPreempt, WorkloadSpec};
+use stipend_sim::job::Job;
+use stipend_sim::labels::Labels;
+use stipend_sim::observer::Observer;
+
+/// Writes the lines while a run goes on.
+pub(crate) struct Timeline<'a> {
+    labels: &'a Labels,
+    pub(crate) lines: Vec<String>,
+    /// The last submission, of which a refusal may speak.
+    last_job: Option<WorkloadId>,
+    /// Leases whose stop signal goes out in the instant of their plan, which needs no line of its own.
+    planned: BTreeSet<(Time, LeaseId)>,
+    budgets_seen: bool,
+}
+
+impl<'a> Timeline<'a> {
+    pub(crate) fn new(labels: &'a Labels) -> Timeline<'a> {
+        Timeline { labels, lines: Vec::new(), last_job: None, planned: BTreeSet::new(), budgets_seen: false }
+    }
+
+    fn line(&mut self, at: Time, what: impl AsRef<str>) {
+        self.lines.push(format!("{} {}", self.labels.time(at), what.as_ref()));
+    }
+
+    /// Who waits at the end, and what for, the binding limit first.
+    pub(crate) fn explain(&mut self, scheduler: &Scheduler) {
+        let waiting = (0..self.labels.workloads.len()).filter_map(|number| scheduler.explain(WorkloadId(number as u32)));
+        let waiting: Vec<_> = waiting.collect();
+        if let Some(first) = waiting.first() {
+            self.lines.push(format!("waiting at {}:", self.labels.time(first.at)));
+        }
+        for explanation in waiting {
+            let standings: Vec<String> = explanation.standings.iter().map(|s| format!("{} {}", self.labels.budget(s.budget), s.standing)).collect();
+            let blockers: Vec<String> = explanation.blockers.iter().map(|blocker| blocker.text(self.labels)).collect();
+            let ahead = match explanation.ahead_in_leaf {
+                0 => String::new(),
+                n => format!(", {n} ahead in its budget"),
+            };
+            let name = self.labels.workload(explanation.workload);
+            self.lines.push(format!("  {name} ({}{ahead}): {}", standings.join(" > "), blockers.join("; ")));
+        }
+    }
+
+    fn submitted(&mut self, at: Time, workload: WorkloadId, spec: &WorkloadSpec, charged: Gpus, contract: Span) {
+        let on_preempt = match spec.on_preempt {
+            OnPreempt::Resume => "",
+            OnPreempt::Restart => ", restarts",
+            OnPreempt::End => ", ends when preempted",
+        };
+        let contract = match (contract == spec.min_runtime, contract) {
+            (_, Span::ZERO) => "unallocated".into(),
+            (true, contract) => format!("min {contract}"),
+            (false, contract) => format!("min {contract} (asked for {})", spec.min_runtime),
+        };
+        let limit = spec.time_limit.map(|limit| format!(", limit {limit}")).unwrap_or_default();
+        let charged = if charged == spec.gang.gpus() { String::new() } else { format!(", charged as {} GPUs", charged.0) };
+        let priority = if spec.priority == 0 { String::new() } else { format!(", priority {}", spec.priority) };
+        let (name, budget, gang) = (self.labels.workload(workload), self.labels.budget(spec.budget), gang(&spec.gang));
+        self.line(at, format!("submit {name} {budget} {gang} {contract}{limit}{on_preempt}{priority}{charged}"));
+    }
+
+    fn preempting(&mut self, at: Time, lease: LeaseId, licence: Licence, stop_by: Time, why: &Why) {
+        self.planned.insert((at, lease));
+        let (name, reason) = (self.labels.workload(lease.workload), why.text(self.labels));
+        let licence = format!("{licence:?}").to_lowercase();
+        self.line(at, format!("preempt {name} ({licence}, gone by {}): {reason}", self.labels.time(stop_by)));
+    }
+
+    fn budgets(&mut self, at: Time, budgets: &[BudgetEntry]) {
+        if std::mem::replace(&mut self.budgets_seen, true) {
+            let shares: Vec<String> = budgets.iter().filter(|b| b.spec.parent.is_some()).map(|b| format!("{} {} %", b.path, f64::from(b.spec.pools[0].share.0) / 10_000.0)).collect();
+            self.line(at, format!("budgets {}", shares.join(", ")));
+        }
+    }
+}
+
+impl Observer for Timeline<'_> {
+    fn job(&mut self, workload: WorkloadId, _job: &Job) {
+        self.last_job = Some(workload);
+    }
+
+    fn entry(&mut self, at: Time, entry: &Entry) {
+        let labels = self.labels;
+        let name = |id: WorkloadId| labels.workload(id);
+        match entry {
+            Entry::Submitted { workload, spec, charged_gpus, min_runtime, .. } => {
+                self.last_job = None;
+                self.submitted(at, *workload, spec, *charged_gpus, *min_runtime);
+            }
+            Entry::Refused { rejection } => {
+                let whose = self.last_job.take().map(|id| format!("{}: ", name(id))).unwrap_or_default();
+                self.line(at, format!("refuse {whose}{rejection:?}"));
+            }
+            Entry::Held { workload, why } => self.line(at, format!("held {}: {why}", name(*workload))),
+            Entry::Started { lease, occupancy, placement, licence, why, .. } => {
+                let occupancy = if *occupancy == Occupancy::Allocated { "allocated" } else { "unallocated" };
+                let again = if lease.attempt > 1 { format!(" again ({})", lease.attempt) } else { String::new() };
+                let licence = format!("{licence:?}").to_lowercase();
+                self.line(at, format!("start {}{again} {} {occupancy} {licence}: {}", name(lease.workload), shown(placement), why.text(labels)));
+            }
+            Entry::Running { lease, protected_until: Some(until) } => {
+                self.line(at, format!("run {}, protected until {}", name(lease.workload), labels.time(*until)));
+            }
+            Entry::Preempting { lease, licence, stop_by, why, .. } => self.preempting(at, *lease, *licence, *stop_by, why),
+            Entry::Stopping { lease, .. } if !self.planned.contains(&(at, *lease)) => self.line(at, format!("stop {}", name(lease.workload))),
+            Entry::Spared { lease } => self.line(at, format!("spare {}", name(lease.workload))),
+            Entry::Hold { claimant, placement } => self.line(at, format!("hold {} for {}", shown(placement), name(*claimant))),
+            Entry::Unhold { claimant, why } if *why != Why::ClaimantStarted => self.line(at, format!("unhold {}: {}", name(*claimant), why.text(labels))),
+            Entry::Ended { workload, attempt, outcome, lost, by } => {
+                let outcome = format!("{outcome:?}").to_lowercase();
+                let waiting = if attempt.is_none() { " while waiting" } else { "" };
+                let lost = if lost.0 == 0 { String::new() } else { format!(", lost {}", gpu_hours(*lost)) };
+                let by = if by == "itself" || by.starts_with("claimant") { String::new() } else { format!(", by {by}") };
+                self.line(at, format!("end {} {outcome}{waiting}{lost}{by}", name(*workload)));
+            }
+            Entry::Requeued { workload } => self.line(at, format!("requeue {}", name(*workload))),
+            Entry::Refunded { workload, gpu_ms, .. } => self.line(at, format!("refund {} {}", name(*workload), gpu_hours(*gpu_ms))),
+            Entry::Granted { budget, gpu_ms, .. } if at > Time(0) => self.line(at, format!("grant {} {}", labels.budget(*budget), gpu_hours(*gpu_ms))),
+            Entry::Node { node, state, drain_until, reason, .. } if at > Time(0) || *state != NodeState::Ready => {
+                let until = drain_until.map(|until| format!(" until {}", labels.time(until))).unwrap_or_default();
+                let reason = if reason.is_empty() { String::new() } else { format!(": {reason}") };
+                self.line(at, format!("node n{} {state:?}{until}{reason}", node.0).to_lowercase());
+            }
+            Entry::Budgets { budgets, .. } => self.budgets(at, budgets),
+            _ => {}
+        }
+    }
+}
+
+fn gang(gang: &Gang) -> String {
+    let block = if gang.same_block { " in one block" } else { "" };
+    format!("{}x{}{block}", gang.members, gang.gpus_per_member)
+}
+
+fn gpu_hours(gpu_ms: GpuMs) -> String {
+    format!("{:.2} GPU-h", gpu_ms.0 as f64 / 3_600_000.0)
+}
