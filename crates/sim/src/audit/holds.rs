@@ -199,6 +199,8 @@ impl Auditor {
     /// Whether work waits for nothing but its turn: not behind its own hold, nor barred.
     pub(super) fn is_unclaimed(&self, id: Id) -> bool {
         let workload = &self.world.workloads[&id];
-        matches!(workload.phase, Phase::Waiting) && workload.barred_by.is_none() && !self.world.holds.contains_key(&id) && !self.instant.preempted.contains(&id)
+        let has_yielded = workload.yielded_to.is_some_and(|claimant| self.world.holds.contains_key(&claimant));
+        let is_apart = workload.barred_by.is_some() || has_yielded || self.world.holds.contains_key(&id) || self.instant.preempted.contains(&id);
+        matches!(workload.phase, Phase::Waiting) && !is_apart
     }
 }

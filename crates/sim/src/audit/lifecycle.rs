@@ -29,6 +29,7 @@ impl Auditor {
             waiting_since: self.now(),
             phase: Phase::Out,
             barred_by: None,
+            yielded_to: None,
         });
     }
 
@@ -92,7 +93,7 @@ impl Auditor {
         let start_timeout = self.start_timeout(id);
         let workload = self.world.workloads.get_mut(&id).expect("known");
         workload.attempts = line.attempt;
-        workload.barred_by = None;
+        (workload.barred_by, workload.yielded_to) = (None, None);
         let lease = Lease {
             attempt: line.attempt,
             occupancy: line.occupancy,

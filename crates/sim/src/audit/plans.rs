@@ -43,7 +43,8 @@ impl Auditor {
         self.world.planned.insert(victim);
         let Some(claimant) = claimant else { return };
         self.findings.count().preemptions_for_claimants += 1;
-        self.world.workloads.get_mut(&victim).expect("leased").barred_by = Some(claimant);
+        let workload = self.world.workloads.get_mut(&victim).expect("leased");
+        (workload.barred_by, workload.yielded_to) = (Some(claimant), Some(claimant));
         self.instant.planned.entry(claimant).or_default().push((victim, line.licence));
         self.join_hold(claimant, victim, line.licence);
         self.check_swap(claimant, victim);
@@ -155,7 +156,8 @@ impl Auditor {
             (Some(claimant), None) => {
                 lease.plan = None;
                 self.world.planned.remove(&id);
-                self.world.workloads.get_mut(&id).expect("leased").barred_by = None;
+                let workload = self.world.workloads.get_mut(&id).expect("leased");
+                (workload.barred_by, workload.yielded_to) = (None, None);
                 if let Some(hold) = self.world.holds.get_mut(&claimant) {
                     hold.victims.remove(&id);
                 }

@@ -91,6 +91,8 @@ pub(super) struct Workload {
     pub(super) phase: Phase,
     /// The claimant whose start it waits for after it was preempted.
     pub(super) barred_by: Option<Id>,
+    /// The claimant that it was last preempted for. While GPUs are held for that one, by a later plan too, it may be kept waiting.
+    pub(super) yielded_to: Option<Id>,
 }
 
 pub(super) enum Phase {
