@@ -3,7 +3,7 @@
 use crate::facts::shown;
 use std::collections::BTreeSet;
 use stipend_core::Scheduler;
-use stipend_core::entry::{BudgetEntry, Entry, Licence, Occupancy};
+use stipend_core::entry::{By, BudgetEntry, Entry, Licence, Occupancy};
 use stipend_core::explain::{Names, Why};
 use stipend_core::id::{LeaseId, WorkloadId};
 use stipend_core::quantity::{GpuMs, Gpus, Span, Time};
@@ -120,7 +120,7 @@ impl Observer for Timeline<'_> {
                 let outcome = format!("{outcome:?}").to_lowercase();
                 let waiting = if attempt.is_none() { " while waiting" } else { "" };
                 let lost = if lost.0 == 0 { String::new() } else { format!(", lost {}", gpu_hours(*lost)) };
-                let by = if by == "itself" || by.starts_with("claimant") { String::new() } else { format!(", by {by}") };
+                let by = if matches!(by, By::Itself | By::Claimant(_)) { String::new() } else { format!(", by {}", by.text(labels)) };
                 self.line(at, format!("end {} {outcome}{waiting}{lost}{by}", name(*workload)));
             }
             Entry::Requeued { workload } => self.line(at, format!("requeue {}", name(*workload))),
