@@ -6,6 +6,7 @@ use std::fs::File;
 use std::io::BufRead;
 use std::path::Path;
 use stipend_core::Scheduler;
+use stipend_core::explain::Names;
 use stipend_core::id::PoolId;
 use stipend_core::quantity::Time;
 use stipend_sim::audit::{self, Report};
@@ -15,6 +16,7 @@ use stipend_sim::log::LogWriter;
 use stipend_sim::metrics::Window;
 use stipend_sim::observer::Observer;
 use stipend_sim::policy::Policy;
+use stipend_sim::refusal::Refusal;
 use stipend_sim::scenario;
 use stipend_sim::scenario::error::ScenarioError;
 
@@ -95,18 +97,20 @@ impl Scenario {
         let mut policy = name.policy();
         let mut reach = |now: Time, end: Time| progress(now.0 as f64 / end.0.max(1) as f64);
         let summary = engine::run(&self.0, seed, policy.as_mut(), observers, Some(&mut reach));
-        notes(name, seed, &summary)
+        notes(name, seed, &summary, &self.0.labels)
     }
 }
 
 /// What of a run must not pass in silence.
-fn notes(name: PolicyName, seed: u64, summary: &RunSummary) -> Vec<String> {
+fn notes(name: PolicyName, seed: u64, summary: &RunSummary, names: &dyn Names) -> Vec<String> {
     let name = name.as_str();
     let refused = summary.refusals.first().map(|(workload, rejection)| {
-        format!("{name} with seed {seed} refused {} of {} submissions; the first, {workload}: {rejection:?}", summary.refused, summary.submitted)
+        let (first, why) = (names.workload(*workload), Refusal { rejection, names });
+        format!("{name} with seed {seed} refused {} of {} submissions; the first was {first}: {why}", summary.refused, summary.submitted)
     });
     let faults = summary.fault_examples.first().map(|(at, rejection)| {
-        format!("{name} with seed {seed} refused {} reports of the engine, a fault of this program; the first, at {} ms: {rejection:?}", summary.faults, at.0)
+        let (first, why) = (names.time(*at), Refusal { rejection, names });
+        format!("{name} with seed {seed} refused {} reports of the simulated machines, a fault of this program; the first, at {first}: {why}", summary.faults)
     });
     refused.into_iter().chain(faults).collect()
 }

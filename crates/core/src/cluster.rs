@@ -4,6 +4,7 @@ use crate::entry::{GpuSet, Slot};
 use crate::id::{BlockId, NodeId, WorkloadId};
 use crate::node_set::NodeSet;
 use crate::quantity::{Gpus, Time};
+use crate::queue::Size;
 use crate::spec::{Gang, NodeSpec, NodeState, Severity};
 use std::collections::BTreeMap;
 
@@ -284,13 +285,13 @@ impl Cluster {
     }
 
     /// Whether a gang could fit by the number of GPUs on each node alone, as of the walk's beginning: a quick upper bound.
-    pub(crate) fn may_fit(&self, gang: &Gang, lanes: &[Lane], depth: Depth) -> bool {
-        let members = |lane: &Lane| {
-            let index = self.lane(*lane);
+    pub(crate) fn may_fit(&self, size: Size, depth: Depth) -> bool {
+        let members = |index: &FreeIndex| {
             let counts = if depth == Depth::Yielding { &index.yielding } else { &index.past_contract };
-            counts.members.get(gang.gpus_per_member as usize).copied().unwrap_or(0)
+            counts.members.get(size.gpus_per_member as usize).copied().unwrap_or(0)
         };
-        lanes.iter().map(members).sum::<u32>() >= gang.members
+        let express = if size.express { members(&self.express) } else { 0 };
+        members(&self.general) + express >= size.members
     }
 
     fn lane(&self, lane: Lane) -> &FreeIndex {

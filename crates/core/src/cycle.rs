@@ -14,7 +14,7 @@ use crate::placement::{place, place_before_drain};
 use crate::plan::{Decision, LicensedLeaf, PassedOver, Plan, Preemption};
 use crate::pool::Pool;
 use crate::quantity::{Gpus, Span, Time};
-use crate::queue::{Blocked, LeafQueue, Licensed, ShapeId, ShapeQueue, head};
+use crate::queue::{Blocked, Gate, LeafQueue, Licensed, ShapeId, Size, head};
 use crate::scheduler::Scheduler;
 use crate::spec::OnPreempt;
 use crate::workload::{Phase, StopCause, Workload};
@@ -30,6 +30,7 @@ pub(crate) fn run(s: &mut Scheduler, log: &mut Vec<Entry>) -> Plan {
         cycle.settle_claims();
         cycle.settle_drains();
         if !cycle.is_worth_walking() {
+            cycle.rest();
             continue;
         }
         // 3. Waiting allocated work, in rank order: on free GPUs, on unallocated work's, on past-contract GPUs it is licensed to take.
@@ -38,6 +39,7 @@ pub(crate) fn run(s: &mut Scheduler, log: &mut Vec<Entry>) -> Plan {
         cycle.fill();
         // 5. What stopped each class of waiting work was written down on the way; when to look again follows from it.
         cycle.finish();
+        cycle.rest();
     }
     plan
 }
@@ -58,9 +60,8 @@ pub(crate) fn replay(s: &mut Scheduler, plan: &Plan, log: &mut Vec<Entry>) {
 }
 
 fn record(pool: &mut Pool, passed: &PassedOver) {
-    let leaf = pool.queue.leaf_queue_mut(passed.allocated, passed.leaf);
-    if let Some(queue) = leaf.and_then(|leaf| leaf.shapes.get_mut(&passed.shape)) {
-        queue.blocked = Some(passed.blocked.clone());
+    if let Some(leaf) = pool.queue.leaf_queue_mut(passed.allocated, passed.leaf) {
+        leaf.block(passed.shape, passed.blocked, &passed.blocker);
     }
 }
 
@@ -80,7 +81,9 @@ struct Cycle<'a> {
 
 impl<'a> Cycle<'a> {
     fn new(s: &'a mut Scheduler, log: &'a mut Vec<Entry>, plan: &'a mut Plan, pool: usize) -> Cycle<'a> {
-        Cycle { s, log, plan, pool, standings: Standings::default(), searches: 0, retry_at: Time::MAX, leaving: 0 }
+        let mut standings = std::mem::take(&mut s.standings);
+        standings.begin();
+        Cycle { s, log, plan, pool, standings, searches: 0, retry_at: Time::MAX, leaving: 0 }
     }
 
     fn pool(&mut self) -> &mut Pool {
@@ -165,6 +168,11 @@ impl<'a> Cycle<'a> {
         pool.stirred || now >= pool.retry_at
     }
 
+    /// Gives the memory of the standings back for the next cycle.
+    fn rest(self) {
+        self.s.standings = self.standings;
+    }
+
     fn finish(&mut self) {
         let (pool, retry_at) = (PoolId(self.pool as u16), self.retry_at);
         self.decide(Decision::Walked { pool, retry_at });
@@ -225,30 +233,27 @@ impl<'a> Cycle<'a> {
     fn open_allocated(&mut self, queue: &mut LeafQueue, open: &mut OpenLeaf) {
         let now = self.s.now;
         let mut licensed = None;
-        for (id, shape) in &queue.shapes {
+        for Gate { shape, size, blocked } in &queue.gates {
             let pool = &self.s.pools[self.pool];
-            let Some(blocked) = &shape.blocked else {
-                open.push(*id, None);
+            let Some(blocked) = blocked else {
+                open.push(*shape, None);
                 continue;
             };
-            let request = pool.queue.shape(*id);
-            let lanes = all_lanes(request.express);
-            if blocked.reach != pool.reach && pool.cluster.may_fit(&request.gang, lanes, Depth::Yielding) {
-                open.push(*id, Some(Depth::Yielding));
+            if blocked.reach != pool.reach && pool.cluster.may_fit(*size, Depth::Yielding) {
+                open.push(*shape, Some(Depth::Yielding));
                 continue;
             }
             let due = blocked.takeable != pool.takeable || now >= blocked.retry_at;
-            if !due || !pool.cluster.may_fit(&request.gang, lanes, Depth::PastContract) {
+            if !due || !pool.cluster.may_fit(*size, Depth::PastContract) {
                 // What is not due is looked at again when it is; what cannot fit waits for an event.
                 self.retry_at = self.retry_at.min(if due { Time::MAX } else { blocked.retry_at });
                 continue;
             }
-            let (needed, express) = (request.gang.gpus().0, request.express);
-            let within_reach = pool.reachable(express) + self.leaving;
+            let within_reach = pool.reachable(size.express) + self.leaving;
             let licensed = *licensed.get_or_insert_with(|| self.licensed(open.leaf, queue));
             self.retry_at = self.retry_at.min(licensed.until);
-            if express || within_reach + licensed.gpus >= needed {
-                open.push(*id, Some(Depth::PastContract));
+            if size.express || within_reach + licensed.gpus >= size.gpus() {
+                open.push(*shape, Some(Depth::PastContract));
             }
         }
         if licensed.is_some() {
@@ -272,8 +277,8 @@ impl<'a> Cycle<'a> {
 
     fn open_unallocated(&self, queue: &LeafQueue, open: &mut OpenLeaf) {
         let freed = self.s.pools[self.pool].freed;
-        let is_open = |shape: &ShapeQueue| shape.blocked.as_ref().is_none_or(|blocked| blocked.reach != freed);
-        queue.shapes.iter().filter(|(_, shape)| is_open(shape)).for_each(|(id, _)| open.push(*id, None));
+        let is_open = |gate: &&Gate| gate.blocked.is_none_or(|blocked| blocked.reach != freed);
+        queue.gates.iter().filter(is_open).for_each(|gate| open.push(gate.shape, None));
     }
 
     /// Of more shapes than one cycle tries, those whose turn it is; over some cycles all are tried.
@@ -314,10 +319,7 @@ impl<'a> Cycle<'a> {
                 leaf.retain(|shape, _| shapes.contains_key(&shape));
                 // What was opened because it might fit and can no longer is closed again; it is as blocked as before.
                 pool.cluster.refresh_may_fit();
-                let may_fit = |shape, depth: Option<Depth>| {
-                    let shape = pool.queue.shape(shape);
-                    depth.is_none_or(|depth| pool.cluster.may_fit(&shape.gang, all_lanes(shape.express), depth))
-                };
+                let may_fit = |shape, depth: Option<Depth>| depth.is_none_or(|depth| pool.cluster.may_fit(pool.queue.shape(shape).size(), depth));
                 open.iter_mut().for_each(|leaf| leaf.retain(may_fit));
                 open.retain(|leaf| !leaf.shapes.is_empty());
             }
@@ -341,8 +343,8 @@ impl<'a> Cycle<'a> {
         let retry_at = if allocated { now + again } else { Time::MAX };
         self.retry_at = self.retry_at.min(retry_at);
         let reach = if allocated { pool.reach } else { pool.freed };
-        let blocked = Blocked { blocker, reach, takeable: pool.takeable, priority, retry_at };
-        let passed = PassedOver { pool: PoolId(self.pool as u16), leaf, allocated, shape, blocked };
+        let blocked = Blocked { reach, takeable: pool.takeable, priority, retry_at };
+        let passed = PassedOver { pool: PoolId(self.pool as u16), leaf, allocated, shape, blocked, blocker };
         record(&mut self.s.pools[self.pool], &passed);
         self.plan.passed_over.push(passed);
     }
@@ -389,6 +391,7 @@ impl<'a> Cycle<'a> {
             overdue: waited > pool.knobs.min_runtime_max,
             aged: waited > pool.queue.leaf(workload).map_or(Span(i64::MAX), |leaf| leaf.old_age(pool.knobs.age_min)),
         };
+        let size = Size { express, ..pool.queue.shape(workload.shape).size() };
         let reachable = pool.reachable(express) + self.leaving;
         let may_take_past = reachable + pool.past_gpus >= needed.0;
         let mut blocker = Blocker::InUse { needed, reachable: Gpus(reachable), protected_until: pool.protections.first().map(|p| p.0) };
@@ -398,7 +401,7 @@ impl<'a> Cycle<'a> {
         for past in [false, true] {
             let depth = if past { Depth::PastContract } else { Depth::Yielding };
             let nobody = if past { pool.past_gpus == 0 } else { pool.unallocated_gpus + self.leaving == 0 };
-            if nobody || !pool.cluster.may_fit(&workload.spec.gang, all_lanes(express), depth) {
+            if nobody || !pool.cluster.may_fit(size, depth) {
                 continue;
             }
             let mut judge = Judge { pool, tree: &self.s.tree, standings: &mut self.standings, at: now };
@@ -499,11 +502,6 @@ impl<'a> Cycle<'a> {
         }
         Ok(())
     }
-}
-
-/// Every lane that work may use.
-fn all_lanes(express: bool) -> &'static [Lane] {
-    if express { &[Lane::Express, Lane::General] } else { &[Lane::General] }
 }
 
 /// The lanes to try, one set after the other: express first for work that may go there, so that it leaves the rest to others.

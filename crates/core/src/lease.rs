@@ -350,7 +350,8 @@ fn settle_charge(pool: &mut Pool, id: LeaseId, workload: &Workload, lease: &Leas
 /// knob's limit, whichever is least.
 fn refund(pool: &mut Pool, id: LeaseId, workload: &Workload, lease: &Lease, now: Time, log: &mut Vec<Entry>) {
     let last_checkpoint = lease.last_checkpoint.unwrap_or(lease.started);
-    let every = workload.spec.min_runtime.0;
+    // The contract that it got: what it asked for may have been clamped.
+    let every = workload.contract.0.max(1);
     let multiple = lease.running.map_or(lease.started, |running| running + Span((now - running).0 / every * every));
     let from = last_checkpoint.max(multiple).max(now - pool.knobs.refund_max).max(lease.started);
     if from >= now {

@@ -40,49 +40,74 @@ impl OpenLeaf {
 }
 
 /// Standings of one cycle, each computed once until something is charged to it.
-#[derive(Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Standings {
-    by_account: Vec<Option<Standing>>,
-    without_committed: Vec<Option<Standing>>,
+    with_committed: Memo<Standing>,
+    without_committed: Memo<Standing>,
     /// What users' accounts used, with what is committed.
-    of_users: Vec<Option<i128>>,
+    of_users: Memo<i128>,
+}
+
+/// Values by account, forgotten all at once by counting up.
+#[derive(Clone, Debug, Default)]
+struct Memo<T> {
+    round: u64,
+    values: Vec<(u64, T)>,
+}
+
+/// A round that never comes.
+const NEVER: u64 = u64::MAX;
+
+impl<T: Copy + Default> Memo<T> {
+    fn get(&mut self, account: usize, compute: impl FnOnce() -> T) -> T {
+        if self.values.len() <= account {
+            self.values.resize(account + 1, (NEVER, T::default()));
+        }
+        let (round, value) = &mut self.values[account];
+        if *round != self.round {
+            (*round, *value) = (self.round, compute());
+        }
+        *value
+    }
+
+    fn forget(&mut self, account: usize) {
+        if let Some((round, _)) = self.values.get_mut(account) {
+            *round = NEVER;
+        }
+    }
 }
 
 impl Standings {
+    /// A new cycle begins: everything is computed anew.
+    pub(crate) fn begin(&mut self) {
+        self.with_committed.round += 1;
+        self.without_committed.round += 1;
+        self.of_users.round += 1;
+    }
+
     pub(crate) fn of(&mut self, pool: &mut Pool, at: Time, budget: BudgetId) -> Standing {
         let index = pool.ledger.index(budget);
-        *cell(&mut self.by_account, index).get_or_insert_with(|| pool.ledger.standing(at, index, true))
+        self.with_committed.get(index, || pool.ledger.standing(at, index, true))
     }
 
     /// The standing without what is committed: the victim's side of a comparison. A cycle's starts do not change it.
     pub(crate) fn used(&mut self, pool: &mut Pool, at: Time, budget: BudgetId) -> Standing {
         let index = pool.ledger.index(budget);
-        *cell(&mut self.without_committed, index).get_or_insert_with(|| pool.ledger.standing(at, index, false))
+        self.without_committed.get(index, || pool.ledger.standing(at, index, false))
     }
 
     /// What a user's account used, in the ledger's scale: users of one leaf are equal children of it.
     pub(crate) fn of_user(&mut self, ledger: &mut Ledger, at: Time, account: usize) -> i128 {
-        *cell(&mut self.of_users, account).get_or_insert_with(|| ledger.used(at, account, true))
+        self.of_users.get(account, || ledger.used(at, account, true))
     }
 
     /// Something was charged to this user's account, the leaf and its ancestors.
     pub(crate) fn forget(&mut self, pool: &Pool, user: usize, budget: &Budget) {
-        if let Some(used) = self.of_users.get_mut(user) {
-            *used = None;
-        }
+        self.of_users.forget(user);
         for id in &budget.line {
-            if let Some(standing) = self.by_account.get_mut(pool.ledger.index(*id)) {
-                *standing = None;
-            }
+            self.with_committed.forget(pool.ledger.index(*id));
         }
     }
-}
-
-fn cell<T: Clone>(table: &mut Vec<Option<T>>, index: usize) -> &mut Option<T> {
-    if table.len() <= index {
-        table.resize(index + 1, None);
-    }
-    &mut table[index]
 }
 
 /// The open leaf whose turn it is: below its share first, lowest standing first; the rest by the tree.

@@ -1,7 +1,7 @@
 //! A plan: the decisions of one cycle in their order, each with its reason, and what was passed over.
 
 use crate::entry::{Licence, Placement};
-use crate::explain::Why;
+use crate::explain::{Blocker, Why};
 use crate::id::{BudgetId, LeaseId, NodeId, PoolId, WorkloadId};
 use crate::quantity::Time;
 use crate::queue::{Blocked, Licensed, ShapeId};
@@ -50,6 +50,7 @@ pub(crate) struct PassedOver {
     pub allocated: bool,
     pub shape: ShapeId,
     pub blocked: Blocked,
+    pub blocker: Blocker,
 }
 
 /// What the licences of a leaf reached in this cycle.

@@ -21,7 +21,7 @@ pub(crate) struct Shape {
     pub allocated: bool,
     /// May run on express GPUs.
     pub express: bool,
-    /// Contracts of one class differ by less than a factor of 2: what an eviction may cost hangs on the contract.
+    /// Contracts of one class differ by less than a factor of 4: what an eviction may cost hangs on the contract.
     pub contract_class: u32,
 }
 
@@ -29,14 +29,13 @@ impl Shape {
     pub(crate) fn new(gang: Gang, on_preempt: OnPreempt, contract: Span, knobs: &Knobs) -> Shape {
         let allocated = contract > Span::ZERO;
         let short = contract <= knobs.express_contract_max && gang.gpus().0 <= knobs.express_gpus_max;
-        Shape { gang, on_preempt, allocated, express: !allocated || short, contract_class: 64 - contract.0.leading_zeros() }
+        Shape { gang, on_preempt, allocated, express: !allocated || short, contract_class: (64 - contract.0.leading_zeros()) / 2 }
     }
 }
 
-/// Why and when a shape of a leaf was found not to start: it is not tried again before something that could help has happened.
-#[derive(Clone, Debug, Hash)]
+/// When a shape of a leaf was found not to start: it is not tried again before something that could help has happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Blocked {
-    pub blocker: Blocker,
     /// The pool's counts of what could help, when it was tried.
     pub reach: u64,
     pub takeable: u64,
@@ -44,6 +43,34 @@ pub(crate) struct Blocked {
     pub priority: i16,
     /// It is tried again then at the latest.
     pub retry_at: Time,
+}
+
+/// What a walk must know of a shape to leave it alone, kept together so that looking at all of them is cheap.
+#[derive(Clone, Copy, Debug, Hash)]
+pub(crate) struct Gate {
+    pub shape: ShapeId,
+    pub size: Size,
+    pub blocked: Option<Blocked>,
+}
+
+/// What a shape needs, in GPUs alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Size {
+    pub members: u32,
+    pub gpus_per_member: u32,
+    pub express: bool,
+}
+
+impl Size {
+    pub(crate) fn gpus(&self) -> u32 {
+        self.members * self.gpus_per_member
+    }
+}
+
+impl Shape {
+    pub(crate) fn size(&self) -> Size {
+        Size { members: self.gang.members, gpus_per_member: self.gang.gpus_per_member, express: self.express }
+    }
 }
 
 /// Past-contract GPUs that a leaf's waiting work could be licensed to take, at most.
@@ -65,13 +92,16 @@ pub(crate) struct ShapeQueue {
     /// By the user's account.
     users: BTreeMap<usize, BTreeSet<Key>>,
     by_age: BTreeSet<(Time, WorkloadId)>,
-    pub blocked: Option<Blocked>,
+    /// What stopped it when it was tried last.
+    pub blocker: Option<Blocker>,
 }
 
 /// Waiting work of one leaf.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LeafQueue {
     pub shapes: BTreeMap<ShapeId, ShapeQueue>,
+    /// One for each of `shapes`, in the same order.
+    pub gates: Vec<Gate>,
     pub waiting: u32,
     /// Since when the leaf's longest eligible work has been so.
     eldest: Option<Time>,
@@ -88,14 +118,19 @@ const WAITS_KEPT: usize = 64;
 
 impl LeafQueue {
     /// Whether there is something new to try: work of a shape that is blocked waits for what could help it.
-    pub(crate) fn insert(&mut self, id: WorkloadId, workload: &Workload, order: LeafOrder) -> bool {
+    pub(crate) fn insert(&mut self, id: WorkloadId, workload: &Workload, size: Size, order: LeafOrder) -> bool {
         let queue = self.shapes.entry(workload.shape).or_default();
         queue.users.entry(workload.charge.user).or_default().insert(key(id, workload, order));
         queue.by_age.insert((workload.eligible, id));
-        if queue.blocked.as_ref().is_some_and(|b| b.priority < workload.spec.priority) {
-            queue.blocked = None;
-        }
-        let is_open = queue.blocked.is_none();
+        let gate = match self.gates.binary_search_by_key(&workload.shape, |gate| gate.shape) {
+            Ok(place) => &mut self.gates[place],
+            Err(place) => {
+                self.gates.insert(place, Gate { shape: workload.shape, size, blocked: None });
+                &mut self.gates[place]
+            }
+        };
+        gate.blocked = gate.blocked.filter(|blocked| blocked.priority >= workload.spec.priority);
+        let is_open = gate.blocked.is_none();
         self.eldest = Some(self.eldest.map_or(workload.eligible, |eldest| eldest.min(workload.eligible)));
         self.waiting += 1;
         *self.priorities.entry(workload.spec.priority).or_default() += 1;
@@ -112,6 +147,7 @@ impl LeafQueue {
         }
         if queue.by_age.is_empty() {
             self.shapes.remove(&workload.shape);
+            self.gates.retain(|gate| gate.shape != workload.shape);
         }
         if self.eldest == Some(workload.eligible) {
             self.eldest = self.shapes.values().filter_map(|queue| queue.by_age.first()).map(|(eligible, _)| *eligible).min();
@@ -121,6 +157,14 @@ impl LeafQueue {
         *at_priority -= 1;
         if *at_priority == 0 {
             self.priorities.remove(&workload.spec.priority);
+        }
+    }
+
+    /// Writes down when and by what a shape was found blocked.
+    pub(crate) fn block(&mut self, shape: ShapeId, blocked: Blocked, blocker: &Blocker) {
+        if let (Ok(place), Some(queue)) = (self.gates.binary_search_by_key(&shape, |gate| gate.shape), self.shapes.get_mut(&shape)) {
+            self.gates[place].blocked = Some(blocked);
+            queue.blocker = Some(blocker.clone());
         }
     }
 
@@ -174,8 +218,9 @@ impl LeafQueue {
         use std::hash::Hash;
         (self.waiting, &self.waits, &self.licensed).hash(state);
         for (shape, queue) in &self.shapes {
-            (shape, &queue.by_age, &queue.blocked).hash(state);
+            (shape, &queue.by_age, &queue.blocker).hash(state);
         }
+        self.gates.hash(state);
     }
 }
 
@@ -250,7 +295,8 @@ impl Queue {
     /// Whether there is something new to try.
     pub(crate) fn insert(&mut self, id: WorkloadId, workload: &Workload, tree: &BudgetTree) -> bool {
         let order = order_of(tree, workload.spec.budget);
-        self.leaf_mut(workload).insert(id, workload, order)
+        let size = self.shapes[workload.shape as usize].size();
+        self.leaf_mut(workload).insert(id, workload, size, order)
     }
 
     pub(crate) fn remove(&mut self, id: WorkloadId, workload: &Workload, tree: &BudgetTree) {
@@ -269,7 +315,7 @@ impl Queue {
             for id in waiting {
                 let workload = workloads.get(id.0).expect("waiting work is live");
                 queue.remove(id, workload, before);
-                queue.insert(id, workload, after);
+                queue.insert(id, workload, self.shapes[workload.shape as usize].size(), after);
             }
         }
     }

@@ -26,12 +26,14 @@ pub struct Scheduler {
     pub(crate) next_workload: u32,
     /// The pool of each node, by node number.
     pub(crate) node_pools: Vec<Option<PoolId>>,
+    /// Memory that cycles use again; it carries nothing from one to the next.
+    pub(crate) standings: Standings,
 }
 
 impl Scheduler {
     /// An empty scheduler at a point in time. Pools, budgets and nodes come as events.
     pub fn new(at: Time) -> Scheduler {
-        Scheduler { now: at, tree: BudgetTree::default(), pools: Vec::new(), workloads: Table::default(), next_workload: 0, node_pools: Vec::new() }
+        Scheduler { now: at, tree: BudgetTree::default(), pools: Vec::new(), workloads: Table::default(), next_workload: 0, node_pools: Vec::new(), standings: Standings::default() }
     }
 
     /// Takes one fact in; never plans. What follows from it at once goes onto `log`.
@@ -104,8 +106,7 @@ impl Scheduler {
             Phase::Waiting => {
                 let queue = pool.queue.leaf(workload)?;
                 let shape = queue.shapes.get(&workload.shape)?;
-                let blocked = shape.blocked.as_ref().map(|b| b.blocker.clone());
-                vec![blocked.unwrap_or(Blocker::Behind { leaf: workload.spec.budget })]
+                vec![shape.blocker.clone().unwrap_or(Blocker::Behind { leaf: workload.spec.budget })]
             }
             Phase::Barred => vec![Blocker::Yielded],
             Phase::Claiming(_) => vec![Blocker::HoldIncomplete],

@@ -168,8 +168,9 @@ impl Workload {
         if let Some(at) = lease.last_checkpoint {
             return at;
         }
-        // Nothing was reported: assume a bank at each multiple of the known interval, or of the contract.
-        let every = self.spec.checkpoint_every.unwrap_or(self.spec.min_runtime);
+        // Nothing was reported: assume a bank at each multiple of the known interval, or of the contract that it got: what it asked for
+        // may have been clamped.
+        let every = self.spec.checkpoint_every.unwrap_or(self.contract);
         match lease.running {
             Some(running) if every > Span::ZERO => running + every * ((now - running).0 / every.0),
             _ => lease.started,

@@ -13,6 +13,7 @@ mod percentile;
 pub mod policy;
 pub(crate) mod population;
 pub mod random;
+pub mod refusal;
 pub mod report;
 pub mod result;
 pub mod scenario;

@@ -18,7 +18,7 @@ pub enum Law {
     Gang,
     /// A start uses nodes that may take it.
     Node,
-    /// Express nodes run short contracts and unallocated work only.
+    /// Express nodes run short contracts and unallocated work only, and no budget's contracts hold more of them than its bound.
     Express,
     /// Caps hold at every start.
     Cap,
@@ -30,6 +30,8 @@ pub enum Law {
     Licence,
     /// The standings behind a `share` or `tree` licence, recomputed.
     Standing,
+    /// An eviction by `share` or `tree` loses no more than it is worth.
+    WorthIt,
     /// Every preemption with a claimant buys the start that it names.
     NamedStart,
     /// No victim starts again before its claimant started or went away.
@@ -83,6 +85,8 @@ pub struct Summary {
     pub preemptions_for_claimants: u64,
     pub standings_compared: u64,
     pub standings_skipped: u64,
+    pub losses_compared: u64,
+    pub express_checks: u64,
     pub holds: u64,
     pub holds_started: u64,
     pub charges: u64,
@@ -152,6 +156,7 @@ impl fmt::Display for Summary {
         writeln!(f, "{} starts ({} unallocated)", self.starts, self.starts_unallocated)?;
         writeln!(f, "{} preemptions ({} for a claimant)", self.preemptions, self.preemptions_for_claimants)?;
         writeln!(f, "{} comparisons of standings recomputed, {} skipped", self.standings_compared, self.standings_skipped)?;
+        writeln!(f, "{} plans whose loss must be worth it, {} placements on express nodes", self.losses_compared, self.express_checks)?;
         writeln!(f, "{} holds, {} ended in their start", self.holds, self.holds_started)?;
         writeln!(f, "{} charges ({} GPU-ms), {} refunds ({} GPU-ms)", self.charges, self.charged_gpu_ms, self.refunds, self.refunded_gpu_ms)?;
         write!(f, "{} checks for idle GPUs, {} for bounded service, {} for negative usage", self.idle_checks, self.service_checks, self.used_checks)

@@ -16,6 +16,7 @@ impl Auditor {
         let slots = self.check_placement(id, &line.placement, &line.claimant);
         // Caps are judged once, when the plan is made.
         self.check_caps(id);
+        self.check_express_bound(id, &slots);
         for (node, gpus) in &slots {
             let row = &self.world.nodes.rows[*node];
             if !self.may_start_on(&self.world.workloads[&id], row) {

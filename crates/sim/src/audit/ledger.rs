@@ -63,6 +63,8 @@ pub(super) struct Interval {
 pub(super) struct Grant {
     pub(super) at: i64,
     pub(super) gpu_ms: i64,
+    /// The weight of the pool's capacity over the lookback then.
+    pub(super) weight: i128,
 }
 
 impl Ledger {
@@ -158,10 +160,14 @@ impl Auditor {
     }
 
     pub(super) fn granted(&mut self, line: &Granted) {
-        let now = self.now();
-        match self.world.budgets.find(&line.budget) {
-            Some(budget) if line.gpu_ms >= 0 => self.ledger.account(budget).grants.push(Grant { at: now, gpu_ms: line.gpu_ms }),
-            _ => self.findings.add(Law::Ledger, format!("{} is granted {} GPU-ms", line.budget, line.gpu_ms), "a known budget, not less than nothing"),
+        let at = self.now();
+        let lens = self.world.pools.find(&line.pool).and_then(|pool| Some((pool, self.lens(pool)?)));
+        match (self.world.budgets.find(&line.budget), lens) {
+            (Some(budget), Some((pool, lens))) if line.gpu_ms >= 0 => {
+                let weight = self.shares.capacity_until(at, pool, lens);
+                self.ledger.account(budget).grants.push(Grant { at, gpu_ms: line.gpu_ms, weight });
+            }
+            _ => self.findings.add(Law::Ledger, format!("{} is granted {} GPU-ms", line.budget, line.gpu_ms), "a known budget and pool, not less than nothing"),
         }
     }
 

@@ -41,7 +41,8 @@ impl Auditor {
             return;
         }
         workload.phase = Phase::Waiting;
-        workload.eligible_since.get_or_insert(now);
+        // Released work begins to wait anew.
+        workload.eligible_since = Some(now);
         workload.waiting_since = now;
         self.queue(id);
     }
@@ -78,6 +79,7 @@ impl Auditor {
         self.check_nodes(id, &slots);
         if !self.world.holds.contains_key(&id) {
             self.check_caps(id);
+            self.check_express_bound(id, &slots);
         }
         self.check_entry(id, line.licence, &slots);
         self.begin_lease(id, line, slots);
@@ -100,8 +102,10 @@ impl Auditor {
             protected_until: None,
             contract: workload.contract(),
             start_timeout,
+            last_checkpoint: None,
             plan: None,
             stopping_since: None,
+            is_start_timed_out: false,
             stop_grace: 0,
             is_struck: false,
         };
@@ -146,6 +150,12 @@ impl Auditor {
         self.world.knobs(self.world.workloads[&id].pool).map_or(0, |knobs| knobs.start_timeout_ms)
     }
 
+    /// Whether a lease does not run yet and its start timeout is over.
+    pub(super) fn is_start_late(&self, id: Id) -> bool {
+        let (now, timeout) = (self.now(), self.start_timeout(id));
+        self.world.lease(id).is_some_and(|lease| lease.running_since.is_none() && now - lease.since >= lease.start_timeout.min(timeout))
+    }
+
     /// The longest contract that its pool and its budgets allow now.
     fn contract_cap(&self, id: Id) -> i64 {
         let workload = &self.world.workloads[&id];
@@ -157,7 +167,10 @@ impl Auditor {
 
     pub(super) fn checkpoint(&mut self, line: &Checkpoint) {
         let Some(id) = self.leased(&line.workload, line.attempt, "banks") else { return };
-        if self.world.lease(id).is_some_and(|lease| lease.running_since.is_none()) {
+        let now = self.now();
+        let lease = self.world.lease_mut(id).expect("leased");
+        lease.last_checkpoint = Some(now);
+        if lease.running_since.is_none() {
             self.findings.add(Law::Sequence, format!("{} banks while it starts", line.workload), "running work banks");
         }
     }
@@ -204,14 +217,15 @@ impl Auditor {
         let (now, workload) = (self.now(), &self.world.workloads[&id]);
         let lease = self.world.lease(id).expect("leased");
         let ran = workload.ran + lease.running_since.map_or(0, |since| now - since);
-        let timeout = lease.start_timeout.min(self.start_timeout(id));
+        // Judged at the signal: within the grace its members may all run after all. Without a signal, now.
+        let is_late = if lease.stopping_since.is_some() { lease.is_start_timed_out } else { self.is_start_late(id) };
         let (law, holds, expected) = match line.outcome {
             Outcome::Preempted if lease.plan.is_none() && !lease.is_struck && lease.is_protected(now) => {
                 (Law::Protection, false, "nothing takes a protected lease without a plan that may")
             }
             Outcome::Preempted => (Law::Sequence, lease.plan.is_some() || lease.is_struck, "a plan to preempt it came before"),
             Outcome::TimedOut => (Law::Contract, workload.asked.time_limit_ms.is_some_and(|limit| ran >= limit), "its time limit is reached"),
-            Outcome::StartTimeout => (Law::Contract, lease.running_since.is_none() && now - lease.since >= timeout, "it started for the whole start timeout"),
+            Outcome::StartTimeout => (Law::Contract, is_late, "it was still starting after the whole start timeout when it was told to stop"),
             Outcome::Completed | Outcome::Failed | Outcome::Cancelled | Outcome::NodeLost => return,
         };
         if !holds {

@@ -10,6 +10,7 @@ mod holds;
 mod idle;
 mod ledger;
 mod lifecycle;
+mod loss;
 mod placement;
 mod plans;
 mod service;
@@ -53,6 +54,8 @@ struct Instant {
     preempted: BTreeSet<Id>,
     /// Victims by claimant.
     planned: BTreeMap<Id, Vec<(Id, Licence)>>,
+    /// By claimant, what the victims that must be worth it lose in all, and what they may.
+    losses: BTreeMap<Id, (i64, i64)>,
     opened: BTreeSet<Id>,
     /// Holds that ended in this instant, in their start or otherwise.
     closed: BTreeMap<Id, Hold>,
@@ -147,6 +150,7 @@ impl Auditor {
         self.findings.count().instants += 1;
         self.check_signals();
         self.check_holds();
+        self.check_losses();
         self.check_plans();
         self.settle_books();
         self.check_idle();

@@ -96,6 +96,25 @@ impl Auditor {
         self.world.knobs(workload.pool).is_some_and(|knobs| workload.contract() <= knobs.express_contract_max_ms && workload.gpus() <= knobs.express_gpus_max)
     }
 
+    /// One budget's contracts hold only so many express GPUs: a part of all, and at least one gang of the largest kind that may run there.
+    pub(super) fn check_express_bound(&mut self, id: Id, slots: &Slots) {
+        let workload = &self.world.workloads[&id];
+        let on_express = |slots: &Slots| -> u32 { slots.iter().filter(|(node, _)| self.world.nodes.rows[*node].express).map(|(_, gpus)| gpus.len() as u32).sum() };
+        let own = on_express(slots);
+        let Some(knobs) = self.world.knobs(workload.pool).filter(|_| own > 0 && workload.is_allocated()) else { return };
+        let leased = self.world.budgets.rows[workload.leaf].leased.iter().filter_map(|other| self.world.lease(*other));
+        let leased: u32 = leased.filter(|lease| lease.occupancy == Occupancy::Allocated).map(|lease| on_express(&lease.slots)).sum();
+        let of_leaf = |other: &Id| *other != id && self.world.workloads.get(other).is_some_and(|other| other.leaf == workload.leaf && other.is_allocated());
+        let held: u32 = self.world.holds.iter().filter(|(other, _)| of_leaf(other)).map(|(_, hold)| on_express(&hold.slots)).sum();
+        let part = u64::from(self.world.pools.rows[workload.pool].express_gpus) * u64::from(knobs.express_budget_max_ppm) / 1_000_000;
+        let bound = knobs.express_gpus_max.max(part as u32);
+        let (all, path) = (own + leased + held, self.world.budgets.rows[workload.leaf].path.clone());
+        self.findings.count().express_checks += 1;
+        if all > bound {
+            self.findings.add(Law::Express, format!("contracts of {path} hold {all} express GPUs"), format!("at most {bound}"));
+        }
+    }
+
     /// CPUs and memory that no lease on the node takes.
     fn room(&self, node: usize) -> (i64, i64) {
         self.room_beside(node, |gpu| [gpu.lease, None])

@@ -79,6 +79,7 @@ impl Auditor {
             self.findings.add(Law::Licence, format!("{claims} takes {is_taken} by licence {:?}", line.licence), expected);
         } else if matches!(line.licence, Licence::Share | Licence::Tree) {
             self.check_standing(claimant, victim, line.licence);
+            self.note_loss(claimant, victim, line.licence);
         }
         if self.world.workloads[&claimant].asked.members == 1
             && let Some(node) = self.free_node_for(claimant, self.world.workloads[&claimant].pool)
@@ -130,8 +131,9 @@ impl Auditor {
 
     pub(super) fn stopping(&mut self, line: &Stopping) {
         let Some(id) = self.leased(&line.workload, line.attempt, "is stopped") else { return };
-        let (now, grace) = (self.now(), self.grace(id));
+        let (now, grace, is_late) = (self.now(), self.grace(id), self.is_start_late(id));
         let lease = self.world.lease_mut(id).expect("leased");
+        lease.is_start_timed_out |= is_late;
         let by_force = lease.plan.as_ref().is_some_and(|plan| matches!(plan.licence, Licence::Critical | Licence::Administrator));
         let again = lease.stopping_since.replace(now).is_some();
         lease.stop_grace = line.grace_ms;

@@ -1,10 +1,10 @@
 //! Standings, recomputed by brute force from the ledger's lines: what a budget used and is entitled to over the lookback.
 //!
 //! Weighted GPU time is kept in units of GPU × ms² (twice the lookback times the weight), so that both kernels are integers:
-//! `fading` integrates to a difference of squares. The core may count in whole seconds, so a comparison allows each charge in sight
-//! one second on each side: what is reported is wrong by more than rounding.
+//! `fading` integrates to a difference of squares. A comparison allows some parts per million on each side: what is reported is wrong
+//! by more than rounding.
 
-use super::ledger::Interval;
+use super::ledger::{Grant, Interval};
 use super::world::{Id, World};
 use super::{Auditor, Law};
 use crate::log::knobs::Kernel;
@@ -26,7 +26,7 @@ pub(super) struct Shares {
     asked: u64,
 }
 
-/// A budget's side of a comparison, weighted; `slack` bounds what counting in seconds may change.
+/// A budget's side of a comparison, weighted; `slack` bounds what rounding may change.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Weighed {
     pub(super) used: i128,
@@ -61,10 +61,6 @@ impl Lens {
         2 * i128::from(self.lookback) * i128::from(gpu_ms)
     }
 
-    /// The whole lookback of one GPU.
-    fn whole(&self) -> i128 {
-        self.weight(i64::MIN, self.now)
-    }
 }
 
 impl Shares {
@@ -100,6 +96,17 @@ impl Shares {
                 steps.push_back((now, pool.capacity));
             }
         }
+    }
+
+    /// Σ capacity × weight of the time before `until`.
+    pub(super) fn capacity_until(&self, until: i64, pool: usize, lens: Lens) -> i128 {
+        let Some(capacity) = self.capacity.get(pool) else { return 0 };
+        let steps = capacity.iter().enumerate().map(|(k, (from, gpus))| {
+            let from = if k == 0 { i64::MIN } else { *from };
+            let to = capacity.get(k + 1).map_or(i64::MAX, |step| step.0);
+            i128::from(*gpus) * lens.weight(from, to.min(until))
+        });
+        steps.sum()
     }
 
     /// Σ claim × capacity × weight. Before its first claim above zero a budget counts with that, before its first capacity a pool with that.
@@ -148,32 +155,32 @@ impl Auditor {
         Some(Lens { now: self.now(), lookback: knobs.lookback_ms, kernel: knobs.kernel })
     }
 
-    /// Weighs a budget with all leaves below it. The hold of `apart` is left out: a claimant is judged before its own contract counts.
+    /// Weighs a budget: what was charged to it and to all below it, and what was imputed to itself at its own birth. What was imputed to
+    /// a child is the child's alone: its parent was there before, with a past of its own. The hold of `apart` is left out: a claimant is
+    /// judged before its own contract counts.
     pub(super) fn weigh(&mut self, budget: usize, pool: usize, lens: Lens, apart: Option<Id>) -> Weighed {
         let mut sum = Weighed { entitled: self.shares.entitled(budget, pool, lens), ..Weighed::default() };
-        let leaves: Vec<usize> = (0..self.world.budgets.rows.len()).filter(|leaf| self.world.budgets.rows[*leaf].is_leaf && self.world.line(*leaf).any(|above| above == budget)).collect();
-        for leaf in leaves {
-            let one = self.weigh_leaf(leaf, pool, lens, apart);
-            sum.used += one.used;
-            sum.committed += one.committed;
-            sum.slack += one.slack;
+        // A budget that is an inner one now may have been a leaf with charges of its own.
+        let below: Vec<usize> = (0..self.world.budgets.rows.len()).filter(|one| self.world.line(*one).any(|above| above == budget)).collect();
+        for one in below {
+            sum.used += self.charged_to(one, lens);
+            if self.world.knobs(pool).is_some_and(|knobs| knobs.commitments) {
+                sum.committed += lens.full(self.committed(one, lens.now, apart));
+            }
         }
-        sum.slack += (sum.used + sum.committed).abs() / 1000 + sum.entitled / 1_000_000;
+        sum.used += self.granted_to(budget, pool, lens);
+        // A standing is rounded down to parts per million, and so is a quantum.
+        sum.slack = 3 * (sum.entitled / 1_000_000) + (sum.used.abs() + sum.committed.abs()) / 10_000_000 + lens.full(1);
         sum
     }
 
-    fn weigh_leaf(&mut self, leaf: usize, pool: usize, lens: Lens, apart: Option<Id>) -> Weighed {
-        let mut sum = Weighed::default();
-        let mut add = |interval: Interval| {
-            sum.used += i128::from(interval.gpus) * lens.weight(interval.from, interval.to);
-            // One second at each end of the interval.
-            if interval.to > lens.now - lens.lookback {
-                sum.slack += 2 * lens.full(interval.gpus.abs() * 1000);
-            }
-        };
+    /// What was charged to a budget itself: leases and holds, ended and live.
+    fn charged_to(&mut self, leaf: usize, lens: Lens) -> i128 {
+        let mut used = 0;
+        let mut add = |interval: Interval| used += i128::from(interval.gpus) * lens.weight(interval.from, interval.to);
         let account = self.ledger.account(leaf);
         account.entries.iter().for_each(|entry| add(*entry));
-        let work = account.entries.len() as u64;
+        self.shares.work += account.entries.len() as u64;
         for bill in self.ledger.bills.values().filter(|bill| bill.leaf == leaf) {
             add(Interval { from: bill.upto, to: lens.now, gpus: bill.gpus });
         }
@@ -184,16 +191,17 @@ impl Auditor {
                 self.held_since(hold).for_each(|since| add(Interval { from: since, to: lens.now, gpus: 1 }));
             }
         }
-        for grant in &self.ledger.history[leaf].grants {
-            // A grant is an even past before the birth: as much of its weight is left as an even past keeps.
-            let past = Lens { now: grant.at, ..lens };
-            sum.used += lens.full(grant.gpu_ms) * (lens.weight(i64::MIN, grant.at) / 1_000_000) / (past.whole() / 1_000_000).max(1);
-        }
-        if self.world.knobs(pool).is_some_and(|knobs| knobs.commitments) {
-            sum.committed = lens.full(self.committed(leaf, lens.now, apart));
-        }
-        self.shares.work += work;
-        sum
+        used
+    }
+
+    /// What is left of the past that was imputed to a budget at its birth. That past went as the pool's capacity did.
+    fn granted_to(&mut self, budget: usize, pool: usize, lens: Lens) -> i128 {
+        let account = self.ledger.account(budget);
+        let left = |grant: &Grant| {
+            let now = self.shares.capacity_until(grant.at, pool, lens);
+            lens.full(grant.gpu_ms) / 1_000_000 * (now * 1_000_000_000 / grant.weight.max(1)) / 1_000
+        };
+        account.grants.iter().map(left).sum()
     }
 
     /// GPU time that the leaf's contracts will still take: whole while starting, and of claimants from the plan on.
@@ -266,7 +274,8 @@ impl Auditor {
         let Some(lens) = self.lens(pool) else { return };
         for kernel in [Kernel::Fading, Kernel::Sliding] {
             self.findings.count().used_checks += 1;
-            let used = self.weigh_leaf(leaf, pool, Lens { kernel, ..lens }, None).used;
+            let lens = Lens { kernel, ..lens };
+            let used = self.charged_to(leaf, lens) + self.granted_to(leaf, pool, lens);
             if used < 0 {
                 let seen = format!("{} used {used} weighted by {kernel:?}", self.world.budgets.rows[leaf].path);
                 self.findings.add(Law::Used, seen, "never less than nothing");

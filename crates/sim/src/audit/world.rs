@@ -114,9 +114,12 @@ pub(super) struct Lease {
     pub(super) contract: i64,
     /// The pool's start timeout when it started; a knob that changes later may count or not.
     pub(super) start_timeout: i64,
+    pub(super) last_checkpoint: Option<i64>,
     pub(super) plan: Option<Plan>,
     pub(super) stopping_since: Option<i64>,
     pub(super) stop_grace: i64,
+    /// When it was told to stop it was still starting, and its start timeout was over.
+    pub(super) is_start_timed_out: bool,
     /// One of its nodes was lost or drained critically meanwhile.
     pub(super) is_struck: bool,
 }

@@ -2,6 +2,7 @@
 
 use crate::log::knobs::Policy;
 use crate::log::line::*;
+use crate::refusal::Refusal;
 use stipend_core::entry::{self, Entry};
 use stipend_core::explain::{Names, Why};
 use stipend_core::id::{LeaseId, PoolId, WorkloadId};
@@ -38,7 +39,7 @@ pub(super) fn event(entry: &Entry, names: &dyn Names) -> LogEvent {
         Entry::Submitted { workload, spec, charged_gpus, min_runtime, class } => {
             LogEvent::Submitted(submitted(*workload, spec, (*charged_gpus, *min_runtime, *class), names))
         }
-        Entry::Refused { rejection } => LogEvent::Refused(Refused { why: format!("{rejection:?}") }),
+        Entry::Refused { rejection } => LogEvent::Refused(Refused { why: Refusal { rejection, names }.to_string() }),
         Entry::Eligible { workload: id } => LogEvent::Eligible(Eligible { workload: workload(id) }),
         Entry::Held { workload: id, why } => LogEvent::Held(Held { workload: workload(id), why: why.clone() }),
         Entry::Started { lease, pool: in_pool, occupancy, placement: slots, licence: by, why } => {
@@ -175,6 +176,7 @@ fn submitted(id: WorkloadId, of: &spec::WorkloadSpec, answer: (Gpus, Span, entry
             spec::OnPreempt::Restart => OnPreempt::Restart,
             spec::OnPreempt::End => OnPreempt::End,
         },
+        checkpoint_every_ms: of.checkpoint_every.map(|span| span.0),
         start: None,
         priority: of.priority,
         kind: match of.kind {

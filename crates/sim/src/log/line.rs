@@ -173,6 +173,9 @@ pub struct Submitted {
     #[serde(deserialize_with = "present")]
     pub time_limit_ms: Option<i64>,
     pub on_preempt: OnPreempt,
+    /// How often it says that it banks its progress.
+    #[serde(deserialize_with = "present")]
+    pub checkpoint_every_ms: Option<i64>,
     /// No part makes it yet.
     #[serde(deserialize_with = "present")]
     pub start: Option<String>,

@@ -20,7 +20,7 @@ pub(super) fn sentences(runs: &[RunResult]) -> String {
 fn demand(runs: &[RunResult]) -> String {
     let ratio = of(runs, 0, |policy| Some(policy.demand_ratio)).unwrap_or(0.0);
     let consequence = if ratio < 1.0 { "there is room for all of it on average" } else { "some of it must wait under any policy" };
-    format!("Under {}, allocated work asked for {} times the capacity; {consequence}.", name(runs, 0), Unit::Number.text(ratio))
+    format!("Under {}, work with a contract asked for {} times the capacity; {consequence}.", name(runs, 0), Unit::Number.text(ratio))
 }
 
 fn owed(runs: &[RunResult]) -> String {

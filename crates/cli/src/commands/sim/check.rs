@@ -39,7 +39,12 @@ impl Check {
         };
         let audited = simulation::audit(log).map_err(|failure| failure.context(format!("{file} is no whole event log")).hint(HINT));
         let report = audited?;
-        output::text(&report.to_string())?;
+        let verdict = match report.found {
+            0 => "every law was kept".to_owned(),
+            1 => "1 breach of a law".to_owned(),
+            found => format!("{found} breaches of laws"),
+        };
+        output::text(&format!("{report}\n{verdict}"))?;
         Ok(if report.is_clean() { Answer::Yes } else { Answer::No })
     }
 }

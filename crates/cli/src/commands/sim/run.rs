@@ -8,22 +8,60 @@ use clap::Args;
 use std::path::PathBuf;
 use stipend_sim::report::table::report;
 
+/// What the rows of the table mean.
+macro_rules! rows {
+    () => {
+        "\
+The table, one column a policy:
+  demand / capacity  GPUs that work with a contract asked for, per GPU there was
+  occupancy          the part of all GPU time that was given to work
+  useful, lost       the part that led to something, and the part that did not
+  owed delivered     of the GPU time that budgets were owed (their share, as far
+                     as they asked for it), the part that they got
+  day by day         the same, where no day makes up for another
+  worst team         the same for the team that got the least of it
+  arrears            how far teams are behind, in hours of their own share
+  wait               from submission to running: debug is at most 8 GPUs and 15
+                     minutes, largest at least an eighth of the cluster, medium
+                     all between; unallocated work has no contract; requeued is
+                     the wait of work that was preempted
+  slowdown           from submission to completion, as a multiple of the work
+  p50/90/99          half, nine of ten, 99 of 100 are at most so much
+  preemptions        runs that were stopped so that others could start, or for
+                     the repair of a host"
+    };
+}
+
+macro_rules! examples {
+    () => {
+        "\
+Examples:
+  stipend sim run scenarios/lab.toml
+  stipend sim run scenarios/lab.toml --policy budget,easy --seed 11,12,13
+  stipend sim run scenarios/lab.toml --set lookback=3d --format json
+  stipend sim run scenarios/philly.toml --set trace=jobs.csv
+  stipend sim run scenarios/drain.toml --policy budget --events log.jsonl"
+    };
+}
+
+const EXAMPLES: &str = examples!();
+
 /// Run a scenario under several policies and compare them.
 ///
 /// The same workloads, users and failures meet every policy. One table shows what budgets were owed and got, how busy and how useful the GPUs
 /// were, how long work waited and what was lost. With several seeds each cell shows the median and, below it, the worst.
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, after_long_help = concat!(rows!(), "\n\n", examples!()))]
 pub(crate) struct Run {
-    /// The scenario's file
+    /// A scenario's file (TOML), such as scenarios/lab.toml
     scenario: PathBuf,
     /// A policy to run; repeat it, or separate by commas, to compare others with the first [default: all of them]
     #[arg(long = "policy", value_name = "NAME", value_delimiter = ',')]
     policies: Vec<PolicyName>,
-    /// Set a field of the scenario, such as `pool.nodes=96`
+    /// Set a field of the scenario, such as `pool.nodes=96`; repeat it for more
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
-    /// What the random streams begin from; several, repeated or separated by commas, are shown as median and worst [default: the scenario's own]
+    /// A seed for all that is random; with several, repeated or separated by commas, cells show the median and the worst [default: the scenario's own]
     #[arg(long = "seed", value_name = "N", value_delimiter = ',', allow_negative_numbers = true)]
     seeds: Vec<u64>,
     /// Write the event log of one run to this file: of `budget` if it is among those run, else of the first, with the first seed
@@ -39,14 +77,6 @@ pub(crate) struct Run {
     #[arg(long)]
     strict: bool,
 }
-
-const EXAMPLES: &str = "\
-Examples:
-  stipend sim run scenarios/lab.toml
-  stipend sim run scenarios/lab.toml --policy budget,easy --seed 11,12,13
-  stipend sim run scenarios/lab.toml --set lookback=3d --format json
-  stipend sim run scenarios/philly.toml --set trace=jobs.csv
-  stipend sim run scenarios/drain.toml --policy budget --events log.jsonl";
 
 impl Run {
     pub(super) fn run(self) -> Outcome {

@@ -107,6 +107,7 @@ impl Script {
             min_runtime_ms: contract,
             time_limit_ms: None,
             on_preempt: OnPreempt::Resume,
+            checkpoint_every_ms: None,
             start: None,
             priority: 0,
             kind: Kind::Batch,

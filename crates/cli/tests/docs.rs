@@ -1,0 +1,37 @@
+//! `docs/reference/cli.md` is made of the program's own help: `SNAPSHOTS=overwrite cargo test --release --test docs` writes it anew.
+
+use std::process::Command;
+
+const INTRODUCTION: &str = "\
+# The command line
+
+The help of every command, as the program prints it on 80 columns.
+A test holds this page against the program.
+
+Data goes to stdout, everything else to stderr.
+`sim run` prints a table for people, and with `--format json` [the result](result.md) for programs.
+There is no colour and no progress bar where stderr is no terminal.
+
+| exit code | meaning |
+|---|---|
+| 0 | done, or: it is so |
+| 1 | the thing asked about is not so: a law was broken |
+| 2 | the request was wrong; the message names what, and what would be right |
+
+`stipend completions bash` prints completions for a shell, `stipend man sim run` a manual page.
+";
+
+#[test]
+fn the_reference_is_the_help() {
+    let commands: [&[&str]; 6] = [&[], &["sim"], &["sim", "run"], &["sim", "check"], &["completions"], &["man"]];
+    let mut page = INTRODUCTION.to_owned();
+    for command in commands {
+        let output = Command::new(env!("CARGO_BIN_EXE_stipend")).args(command).arg("--help").env("COLUMNS", "80").output().expect("the program starts");
+        let help = String::from_utf8(output.stdout).expect("help is text");
+        let help: Vec<&str> = help.lines().map(str::trim_end).collect();
+        let name = ["stipend"].iter().chain(command).copied().collect::<Vec<_>>().join(" ");
+        page += &format!("\n## `{name}`\n\n```text\n{}\n```\n", help.join("\n").trim_end());
+    }
+    let expected = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/cli.md");
+    snapbox::assert_data_eq!(page, snapbox::Data::read_from(expected.as_ref(), None).raw());
+}
