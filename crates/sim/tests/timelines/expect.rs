@@ -212,7 +212,8 @@ impl<'a> Check<'a> {
         for (name, expected) in &expect.ended {
             let Some(id) = self.id(name) else { continue };
             let end = self.facts.ends.get(&id);
-            let seen = end.map_or("never".into(), |(at, outcome)| format!("{} {}", self.labels.time(*at), format!("{outcome:?}").to_lowercase()));
+            let seen =
+                end.map_or("never".into(), |(at, outcome)| format!("{} {}", self.labels.time(*at), format!("{outcome:?}").to_lowercase()));
             self.equal("ends", name, &seen, expected);
         }
         let refused: Vec<String> = self.facts.refused.keys().map(|id| self.labels.workload(*id)).collect();
@@ -248,7 +249,9 @@ impl<'a> Check<'a> {
         for expected in &expect.gpu_hours {
             let from = expected.from.as_deref().map_or(Time(0), time);
             let to = expected.to.as_deref().map_or(self.facts.end, time);
-            let is_below = |path: &str| path == expected.budget || path.strip_prefix(expected.budget.as_str()).is_some_and(|rest| rest.starts_with('/'));
+            let is_below = |path: &str| {
+                path == expected.budget || path.strip_prefix(expected.budget.as_str()).is_some_and(|rest| rest.starts_with('/'))
+            };
             let attempts = self.facts.attempts.iter().filter(|attempt| is_below(&self.labels.budget(attempt.budget)));
             let attempts = attempts.filter(|attempt| format!("{:?}", attempt.occupancy).to_lowercase() == expected.occupancy);
             let held = attempts.map(|attempt| {
@@ -257,7 +260,13 @@ impl<'a> Check<'a> {
                 gpus.over((end - attempt.from.max(from)).max(Span::ZERO)).0
             });
             let seen = held.sum::<i64>() as f64 / 3_600_000.0;
-            let what = format!("{} GPU-hours of {} from {} to {}", expected.occupancy, expected.budget, self.labels.time(from), self.labels.time(to));
+            let what = format!(
+                "{} GPU-hours of {} from {} to {}",
+                expected.occupancy,
+                expected.budget,
+                self.labels.time(from),
+                self.labels.time(to)
+            );
             self.close(&what, seen, expected.is, expected.within + 0.001);
         }
     }

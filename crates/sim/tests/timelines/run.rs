@@ -21,7 +21,8 @@ pub(crate) fn check(case: &Case) -> Result<(), String> {
     let scenario = Scenario::load(&case.scenario, &case.overrides).map_err(|error| error.to_string())?;
     let expect = Expect::load(&case.beside)?;
     let mut policy = Journalled::new();
-    let (mut facts, mut timeline, mut log) = (Facts::default(), Timeline::new(&scenario.labels), LogWriter::new(Vec::new(), &scenario.labels));
+    let (mut facts, mut timeline, mut log) =
+        (Facts::default(), Timeline::new(&scenario.labels), LogWriter::new(Vec::new(), &scenario.labels));
     let summary = engine::run(&scenario, scenario.seed, &mut policy, &mut [&mut facts, &mut timeline, &mut log], None);
     policy.compare(summary.end);
     let mut scheduler = policy.live;
@@ -30,7 +31,12 @@ pub(crate) fn check(case: &Case) -> Result<(), String> {
     timeline.explain(&scheduler);
 
     let mut wrong = expect.check(&scenario, &facts, &scheduler);
-    wrong.extend(summary.fault_examples.iter().map(|(at, rejection)| format!("at {} ms the core refused a report of the engine: {rejection:?}", at.0)));
+    wrong.extend(
+        summary
+            .fault_examples
+            .iter()
+            .map(|(at, rejection)| format!("at {} ms the core refused a report of the engine: {rejection:?}", at.0)),
+    );
     let log = log.finish().map_err(|error| error.to_string())?;
     let report = audit::check(log.as_slice()).map_err(|error| error.to_string())?;
     wrong.extend(report.violations.iter().map(|violation| format!("the auditor: {violation}")));
