@@ -18,6 +18,8 @@ use stipend_sim::scenario::Scenario;
 pub(crate) struct Expect {
     /// Why it does not hold yet: the scenario is listed as ignored.
     pub(crate) ignored: Option<String>,
+    /// Why the explanations at its end are not right yet: they are left out of the timeline.
+    pub(crate) unexplained: Option<String>,
     /// The run is too long for a timeline that anybody would read.
     pub(crate) no_timeline: bool,
     /// All evictions, in order: `"8:00 a2 for b1 (share)"`; without a claimant `"8:00 a2 (drain)"`.
