@@ -326,7 +326,15 @@ fn checkpointed(s: &mut Scheduler, id: LeaseId, log: &mut Vec<Entry>) -> Result<
     let now = s.now;
     let lease = s.workloads.get_mut(id.workload.0).and_then(|w| w.lease_mut()).expect("checked");
     lease.last_checkpoint = Some(now);
+    let may_be_taken = lease.past_contract && lease.stop.is_none();
     log.push(Entry::Checkpoint { lease: id });
+    if may_be_taken {
+        // To evict it costs least now: what was not worth it a moment ago may be.
+        let pool = s.workloads.get(id.workload.0).expect("checked").spec.pool;
+        let pool = &mut s.pools[pool.index()];
+        pool.takeable += 1;
+        pool.stirred = true;
+    }
     Ok(())
 }
 
