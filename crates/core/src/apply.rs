@@ -262,7 +262,7 @@ fn hold(s: &mut Scheduler, id: WorkloadId, why: &str, log: &mut Vec<Entry>) -> R
     if !matches!(workload.phase, Phase::Waiting) {
         return Err(Rejection::WorkloadState { workload: id, message: "only waiting work can be held" });
     }
-    workload.phase = Phase::Held;
+    workload.phase = Phase::Held { why: why.to_string() };
     s.pools[workload.spec.pool.index()].queue.remove(id, workload, &s.tree);
     log.push(Entry::Held { workload: id, why: why.to_string() });
     Ok(())
@@ -270,11 +270,12 @@ fn hold(s: &mut Scheduler, id: WorkloadId, why: &str, log: &mut Vec<Entry>) -> R
 
 fn release(s: &mut Scheduler, id: WorkloadId, log: &mut Vec<Entry>) -> Result<(), Rejection> {
     let workload = s.workloads.get_mut(id.0).ok_or(Rejection::WorkloadUnknown(id))?;
-    if !matches!(workload.phase, Phase::Held) {
+    if !matches!(workload.phase, Phase::Held { .. }) {
         return Err(Rejection::WorkloadState { workload: id, message: "it is not held" });
     }
     workload.phase = Phase::Waiting;
     workload.eligible = s.now;
+    workload.waiting_since = s.now;
     let pool = &mut s.pools[workload.spec.pool.index()];
     pool.stirred |= pool.queue.insert(id, workload, &s.tree);
     log.push(Entry::Eligible { workload: id });
@@ -286,7 +287,7 @@ fn cancel(s: &mut Scheduler, id: WorkloadId, cause: &StopCause, log: &mut Vec<En
     match &workload.phase {
         Phase::Leased(_) => return cancel_lease(s, id, cause, log),
         Phase::Claiming(_) => crate::claim::unclaim(s, id, &Why::ClaimantGone, log),
-        Phase::Held | Phase::Waiting | Phase::Barred => {}
+        Phase::Held { .. } | Phase::Waiting | Phase::Barred => {}
     }
     crate::submit::withdraw(s, id, cause, log);
     Ok(())
@@ -325,7 +326,15 @@ fn checkpointed(s: &mut Scheduler, id: LeaseId, log: &mut Vec<Entry>) -> Result<
     let now = s.now;
     let lease = s.workloads.get_mut(id.workload.0).and_then(|w| w.lease_mut()).expect("checked");
     lease.last_checkpoint = Some(now);
+    let may_be_taken = lease.past_contract && lease.stop.is_none();
     log.push(Entry::Checkpoint { lease: id });
+    if may_be_taken {
+        // To evict it costs least now: what was not worth it a moment ago may be.
+        let pool = s.workloads.get(id.workload.0).expect("checked").spec.pool;
+        let pool = &mut s.pools[pool.index()];
+        pool.takeable += 1;
+        pool.stirred = true;
+    }
     Ok(())
 }
 

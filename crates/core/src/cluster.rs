@@ -286,12 +286,17 @@ impl Cluster {
 
     /// Whether a gang could fit by the number of GPUs on each node alone, as of the walk's beginning: a quick upper bound.
     pub(crate) fn may_fit(&self, size: Size, depth: Depth) -> bool {
+        self.members_within(size, depth) >= size.members
+    }
+
+    /// How many members could fit by the number of GPUs on each node alone.
+    pub(crate) fn members_within(&self, size: Size, depth: Depth) -> u32 {
         let members = |index: &FreeIndex| {
             let counts = if depth == Depth::Yielding { &index.yielding } else { &index.past_contract };
             counts.members.get(size.gpus_per_member as usize).copied().unwrap_or(0)
         };
         let express = if size.express { members(&self.express) } else { 0 };
-        members(&self.general) + express >= size.members
+        members(&self.general) + express
     }
 
     fn lane(&self, lane: Lane) -> &FreeIndex {

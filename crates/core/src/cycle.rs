@@ -44,6 +44,23 @@ pub(crate) fn run(s: &mut Scheduler, log: &mut Vec<Entry>) -> Plan {
     plan
 }
 
+/// What would stop a waiting workload if it were its turn now, found by trying it on a copy; `None` if nothing would.
+pub(crate) fn judge(s: &Scheduler, id: WorkloadId) -> Option<Blocker> {
+    let mut copy = s.clone();
+    let (mut log, mut plan) = (Vec::new(), Plan::default());
+    let workload = copy.workloads.get(id.0)?;
+    let (pool, budget, allocated) = (workload.spec.pool.index(), workload.spec.budget, workload.is_allocated());
+    let mut cycle = Cycle::new(&mut copy, &mut log, &mut plan, pool);
+    cycle.begin_walk();
+    if !allocated {
+        return cycle.try_fill(id).err();
+    }
+    let now = cycle.now();
+    let standing = cycle.standings.of(&mut cycle.s.pools[pool], now, budget);
+    let tier = if cycle.pool().is_below_share(standing) { Tier::OwnShare } else { Tier::Tree };
+    cycle.try_start(id, tier).err()
+}
+
 /// Does what a plan decided.
 pub(crate) fn replay(s: &mut Scheduler, plan: &Plan, log: &mut Vec<Entry>) {
     for decision in &plan.decisions {
@@ -61,7 +78,7 @@ pub(crate) fn replay(s: &mut Scheduler, plan: &Plan, log: &mut Vec<Entry>) {
 
 fn record(pool: &mut Pool, passed: &PassedOver) {
     if let Some(leaf) = pool.queue.leaf_queue_mut(passed.allocated, passed.leaf) {
-        leaf.block(passed.shape, passed.blocked, &passed.blocker);
+        leaf.block(passed.shape, passed.blocked);
     }
 }
 
@@ -178,12 +195,17 @@ impl<'a> Cycle<'a> {
         self.decide(Decision::Walked { pool, retry_at });
     }
 
-    /// Each pick is tried whole before the next one, and standings follow each start.
-    fn walk(&mut self) {
-        let now = self.now();
+    /// Looks anew at what could fit and at what leaves anyway.
+    fn begin_walk(&mut self) {
         let pool = &mut self.s.pools[self.pool];
         pool.cluster.refresh_may_fit();
         self.leaving = pool.leaving_unclaimed(&self.s.workloads);
+    }
+
+    /// Each pick is tried whole before the next one, and standings follow each start.
+    fn walk(&mut self) {
+        let now = self.now();
+        self.begin_walk();
         let mut open = self.open(true);
         while !open.is_empty() {
             let pool = &mut self.s.pools[self.pool];
@@ -318,7 +340,8 @@ impl<'a> Cycle<'a> {
                 let shapes = &side[&leaf.leaf].shapes;
                 leaf.retain(|shape, _| shapes.contains_key(&shape));
                 // What was opened because it might fit and can no longer is closed again; it is as blocked as before.
-                pool.cluster.refresh_may_fit();
+                self.begin_walk();
+                let pool = &self.s.pools[self.pool];
                 let may_fit = |shape, depth: Option<Depth>| depth.is_none_or(|depth| pool.cluster.may_fit(pool.queue.shape(shape).size(), depth));
                 open.iter_mut().for_each(|leaf| leaf.retain(may_fit));
                 open.retain(|leaf| !leaf.shapes.is_empty());
@@ -384,17 +407,16 @@ impl<'a> Cycle<'a> {
         let pool = &mut self.s.pools[self.pool];
         let workload = self.s.workloads.get(id.0).expect("it is live");
         let needed = workload.spec.gang.gpus();
-        let waited = now - workload.eligible;
         let claimant = Claimant {
             workload,
             below_share: tier == Tier::OwnShare,
-            overdue: waited > pool.knobs.min_runtime_max,
-            aged: waited > pool.queue.leaf(workload).map_or(Span(i64::MAX), |leaf| leaf.old_age(pool.knobs.age_min)),
+            overdue: now - workload.waiting_since > pool.knobs.min_runtime_max,
+            aged_before: pool.queue.leaf(workload).map_or(Time::MIN, |leaf| now - leaf.old_age(pool.knobs.age_min)),
         };
         let size = Size { express, ..pool.queue.shape(workload.shape).size() };
         let reachable = pool.reachable(express) + self.leaving;
         let may_take_past = reachable + pool.past_gpus >= needed.0;
-        let mut blocker = Blocker::InUse { needed, reachable: Gpus(reachable), protected_until: pool.protections.first().map(|p| p.0) };
+        let mut blocker = pool.out_of_reach(size, reachable);
         if reachable < needed.0 && !may_take_past {
             return Err(blocker);
         }
@@ -471,7 +493,7 @@ impl<'a> Cycle<'a> {
         }
         let lanes: [&[Lane]; 3] = [&[Lane::General], &[Lane::Express], &[Lane::General, Lane::Express]];
         let slots = lanes.iter().find_map(|lanes| place(&pool.cluster, lanes, &gang));
-        let slots = slots.or_else(|| place_before_drain(&pool.cluster, &gang, Time::MIN, true));
+        let slots = slots.or_else(|| place_before_drain(&pool.cluster, &gang, self.s.now + Span(1), true));
         let Some(slots) = slots else {
             let free = pool.cluster.free(Lane::General) + pool.cluster.free(Lane::Express);
             return Err(Blocker::InUse { needed: gang.gpus(), reachable: free, protected_until: None });

@@ -78,6 +78,29 @@ pub enum Outcome {
     StartTimeout,
 }
 
+/// Who or what ended an attempt.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum By {
+    /// It ended by itself.
+    Itself,
+    /// It yielded to this claimant.
+    Claimant(WorkloadId),
+    /// A drain reached its end.
+    Drain,
+    /// A node drains critically.
+    CriticalDrain,
+    /// A node was lost.
+    NodeLost,
+    /// Not all members ran in time.
+    StartTimeout,
+    /// Its time limit.
+    TimeLimit,
+    /// Its owner.
+    Owner,
+    /// An administrator, for this reason.
+    Administrator(String),
+}
+
 /// What a charge was for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ChargeKind {
@@ -145,7 +168,7 @@ pub enum Entry {
     /// They no longer are.
     Unhold { claimant: WorkloadId, why: Why },
     /// An attempt ended, or (`attempt` is `None`) a workload that was waiting.
-    Ended { workload: WorkloadId, attempt: Option<u32>, outcome: Outcome, lost: GpuMs, by: String },
+    Ended { workload: WorkloadId, attempt: Option<u32>, outcome: Outcome, lost: GpuMs, by: By },
     /// It waits again, with its old eligible time.
     Requeued { workload: WorkloadId },
     /// GPU time charged to a leaf and all its ancestors.

@@ -87,18 +87,21 @@ impl Search<'_> {
     /// A plan for the claimant's gang, or what stands in its way.
     pub(crate) fn run(&self) -> Result<Found, Blocker> {
         let gang = &self.licences.claimant.workload.spec.gang;
-        let offers = self.offers();
+        let (offers, too_dear) = self.offers();
         let by_node = by_node(&offers);
         if gang.same_block {
             let blocks: BTreeSet<BlockId> = self.pool.cluster.iter().map(|(_, n)| n.spec.block).collect();
             let plans = blocks.into_iter().map(|block| self.plan(gang, &offers, &by_node, Some(block)));
-            return plans.min_by_key(|plan| plan.as_ref().map_or((true, Cost::default()), |(_, cost)| (false, *cost))).expect("a pool has a block").map(|p| p.0);
+            let cheapest = plans.min_by_key(|plan| plan.as_ref().map_or((true, Cost::default()), |(_, cost)| (false, *cost)));
+            return cheapest.expect("a pool has a block").map(|(found, _)| found);
         }
-        self.plan(gang, &offers, &by_node, None).map(|(found, _)| found)
+        self.plan(gang, &offers, &by_node, None).map(|(found, _)| found).map_err(|blocker| too_dear.unwrap_or(blocker))
     }
 
-    /// Everything that leaves anyway, that is unallocated, or that a licence reaches.
-    fn offers(&self) -> Vec<Offer<'_>> {
+    /// Everything that leaves anyway, that is unallocated, or that a licence reaches; and what is too dear for this claimant alone, if it
+    /// could serve it.
+    fn offers(&self) -> (Vec<Offer<'_>>, Option<Blocker>) {
+        let mut too_dear = None;
         let mut offers: Vec<Offer<'_>> = Vec::new();
         for id in &self.pool.leaving {
             // Who has first right to its GPUs gives them to nobody.
@@ -116,12 +119,16 @@ impl Search<'_> {
                 let Some(grant) = self.licences.to_take(workload, on_express(self.pool, lease)) else { continue };
                 let limit = loss_limit(self.licences.claimant, &grant, workload, self.pool);
                 let offer = self.offer(*id, Some(grant));
-                if limit.is_none_or(|limit| offer.cost.loss <= limit) {
-                    offers.push(offer);
+                match limit.filter(|limit| offer.cost.loss > *limit) {
+                    None => offers.push(offer),
+                    Some(limit) if workload.spec.gang.gpus() >= self.licences.claimant.workload.spec.gang.gpus() => {
+                        too_dear.get_or_insert(Blocker::NotWorthIt { loss: offer.cost.loss, limit });
+                    }
+                    Some(_) => {}
                 }
             }
         }
-        offers
+        (offers, too_dear)
     }
 
     fn workload(&self, id: WorkloadId) -> &Workload {
@@ -194,8 +201,9 @@ impl Search<'_> {
 
     fn fragmented(&self, gang: &Gang, offers: &[Offer<'_>], members_fitting: u32) -> Blocker {
         let free: u32 = self.lanes.iter().map(|lane| self.pool.cluster.free(*lane).0).sum();
-        let offered: Gpus = offers.iter().map(|o| o.gang.gpus()).sum();
-        let reachable = Gpus(free) + offered;
+        let unheld = |slot: &Slot| slot.gpus.minus(self.pool.cluster.at(slot.node).held).count();
+        let offered: u32 = offers.iter().flat_map(|offer| offer.lease.placement.iter()).map(unheld).sum();
+        let reachable = Gpus(free + offered);
         if reachable < gang.gpus() {
             let protected_until = self.pool.protections.first().map(|(until, _)| *until);
             return Blocker::InUse { needed: gang.gpus(), reachable, protected_until };

@@ -1,6 +1,6 @@
 //! Reasons, born with the decision and made of the very values that were compared; nothing is rebuilt afterwards.
 
-use crate::entry::Licence;
+use crate::entry::{By, Licence};
 use crate::id::{BudgetId, LeaseId, NodeId, UserId, WorkloadId};
 use crate::quantity::{GpuMs, Gpus, Span, Standing, Time};
 
@@ -177,6 +177,23 @@ impl std::fmt::Display for GpuMinutes {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let tenths = self.0.0 / 6000;
         write!(f, "{}.{}", tenths / 10, tenths % 10)
+    }
+}
+
+impl By {
+    /// A few words for people.
+    pub fn text(&self, names: &dyn Names) -> String {
+        match self {
+            By::Itself => "itself".into(),
+            By::Claimant(claimant) => format!("claimant {}", names.workload(*claimant)),
+            By::Drain => "drain".into(),
+            By::CriticalDrain => "critical drain".into(),
+            By::NodeLost => "node lost".into(),
+            By::StartTimeout => "start timeout".into(),
+            By::TimeLimit => "time limit".into(),
+            By::Owner => "owner".into(),
+            By::Administrator(reason) => format!("administrator: {reason}"),
+        }
     }
 }
 

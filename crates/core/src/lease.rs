@@ -2,7 +2,7 @@
 
 use crate::apply::{drain, recount};
 use crate::claim;
-use crate::entry::{ChargeKind, Entry, Licence, Occupancy, Outcome, Placement};
+use crate::entry::{By, ChargeKind, Entry, Licence, Occupancy, Outcome, Placement};
 use crate::event::Exit;
 use crate::explain::Why;
 use crate::id::{LeaseId, WorkloadId};
@@ -29,7 +29,7 @@ pub(crate) fn start(s: &mut Scheduler, id: WorkloadId, placement: &Placement, li
             claim::settle_hold_charges(pool, id, workload, claim, now, log);
             pool.claims.remove(&id);
         }
-        Phase::Held | Phase::Barred | Phase::Leased(_) => unreachable!("only waiting or claiming work starts"),
+        Phase::Held { .. } | Phase::Barred | Phase::Leased(_) => unreachable!("only waiting or claiming work starts"),
     }
     match occupancy {
         Occupancy::Allocated => pool.ledger.charge(now, &workload.charge, i64::from(workload.charged.0)),
@@ -121,7 +121,9 @@ pub(crate) fn preempt(s: &mut Scheduler, id: WorkloadId, preemption: &Preemption
     let lost = cause == StopCause::NodeLost;
     let lease = workload.lease_mut().expect("it holds a lease");
     if let Some(stop) = &mut lease.stop {
-        if cause.is_fault() && !matches!(stop.cause, StopCause::Owner | StopCause::Administrator { .. } | StopCause::TimeLimit) {
+        // Who outlives its own grace has itself to blame.
+        let own_fault = stop.stuck || matches!(stop.cause, StopCause::Owner | StopCause::Administrator { .. } | StopCause::TimeLimit);
+        if cause.is_fault() && !own_fault {
             stop.cause = cause;
             stop.signal_at = stop.signal_at.min(signal_at);
             // Nobody waits for a lost node's processes: the engine fences them.
@@ -261,13 +263,13 @@ pub(crate) fn end_lease(s: &mut Scheduler, id: LeaseId, exit: Exit, log: &mut Ve
         pool.reach += 1;
     }
     let outcome = outcome(exit, lease.stop.as_ref().map(|stop| &stop.cause));
+    let lost = if outcome == Outcome::Completed { GpuMs(0) } else { workload.spec.gang.gpus().over(now - workload.at_stake_since(&lease, now)) };
+    let by = lease.stop.as_ref().map_or(By::Itself, |stop| stop.cause.by());
+    log.push(Entry::Ended { workload: id.workload, attempt: Some(id.attempt), outcome, lost, by });
     settle_charge(pool, id, workload, &lease, now, log);
     if is_fault(exit, &lease) && lease.occupancy == Occupancy::Allocated {
         refund(pool, id, workload, &lease, now, log);
     }
-    let lost = if outcome == Outcome::Completed { GpuMs(0) } else { workload.spec.gang.gpus().over(now - workload.at_stake_since(&lease, now)) };
-    let by = lease.stop.as_ref().map_or("itself".into(), |stop| by(&stop.cause));
-    log.push(Entry::Ended { workload: id.workload, attempt: Some(id.attempt), outcome, lost, by });
     claim::vacated(s, &lease.placement, id.workload);
     recount_drained(s, &lease.placement);
     after_end(s, id.workload, &lease, outcome, log);
@@ -294,6 +296,7 @@ fn after_end(s: &mut Scheduler, id: WorkloadId, lease: &Lease, outcome: Outcome,
         workload.preemptions += 1;
         workload.last_preempted = now;
     }
+    workload.waiting_since = now;
     workload.contract = workload.contract.min(left.unwrap_or(Span(i64::MAX)));
     workload.shape = pool.queue.shape_id(Shape::new(workload.spec.gang, workload.spec.on_preempt, workload.contract, &pool.knobs));
     log.push(Entry::Requeued { workload: id });
@@ -377,19 +380,5 @@ fn suspect_silent(s: &mut Scheduler, id: WorkloadId, lease: &Lease, log: &mut Ve
             // Refused only if it is out of service already, which is what is wanted.
             let _ = drain(s, *node, Severity::Sick, "two workloads timed out starting here", log);
         }
-    }
-}
-
-/// Who ended something, for the log.
-pub(crate) fn by(cause: &StopCause) -> String {
-    match cause {
-        StopCause::Preempted { claimant } => format!("claimant {claimant}"),
-        StopCause::Drain => "drain".into(),
-        StopCause::Critical => "critical drain".into(),
-        StopCause::NodeLost => "node lost".into(),
-        StopCause::StartTimeout => "start timeout".into(),
-        StopCause::TimeLimit => "time limit".into(),
-        StopCause::Owner => "owner".into(),
-        StopCause::Administrator { reason } => format!("administrator: {reason}"),
     }
 }

@@ -20,8 +20,8 @@ pub(crate) struct Claimant<'a> {
     pub below_share: bool,
     /// It has been eligible for longer than the pool's longest contract: an eviction need not be worth it any more.
     pub overdue: bool,
-    /// It goes first in its leaf by age.
-    pub aged: bool,
+    /// Eligible since before this, work of its leaf goes first by age.
+    pub aged_before: Time,
 }
 
 /// What one leaf's past-contract leases are to a claimant.
@@ -64,14 +64,16 @@ impl<'a> Licences<'a> {
 
     /// The licence to take a past-contract lease that lies on these nodes, if there is one.
     pub(crate) fn to_take(&self, victim: &Workload, on_express: bool) -> Option<Grant> {
-        if on_express {
-            // Only a short contract looks for GPUs on express nodes at all.
+        let claimant = self.claimant;
+        // Only a short contract looks for GPUs on express nodes at all. One that was evicted itself takes nobody's: two would swap for ever.
+        if on_express && claimant.workload.attempts == 0 {
             return Some(self.without_comparison(Licence::Express, victim.spec.budget));
         }
-        let claimant = self.claimant;
         if victim.spec.budget == claimant.workload.spec.budget {
-            let by_priority = victim.spec.priority < claimant.workload.spec.priority;
-            let by_age = claimant.aged && victim.eligible > claimant.workload.eligible && victim.spec.on_preempt == OnPreempt::Resume;
+            // Who may evict is who goes first: what is old precedes every priority.
+            let (own_age, victim_age) = (claimant.workload.eligible, victim.eligible);
+            let by_priority = victim.spec.priority < claimant.workload.spec.priority && victim_age >= claimant.aged_before;
+            let by_age = own_age < claimant.aged_before && own_age < victim_age && victim.spec.on_preempt == OnPreempt::Resume;
             return (by_priority || by_age).then(|| self.without_comparison(Licence::OwnLeaf, victim.spec.budget));
         }
         self.by_leaf.get(&victim.spec.budget).cloned().flatten()

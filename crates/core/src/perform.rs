@@ -57,8 +57,8 @@ fn stuck(s: &mut Scheduler, id: crate::id::WorkloadId, log: &mut Vec<Entry>) {
         }
     }
     for node in nodes {
-        let reason = format!("{lease_id} did not end within its grace");
+        let reason = "a lease on it did not end within its grace";
         // Refused only if the node is out of service already.
-        let _ = drain(s, node, Severity::Critical, &reason, log);
+        let _ = drain(s, node, Severity::Critical, reason, log);
     }
 }

@@ -35,7 +35,7 @@ pub(crate) fn place(cluster: &Cluster, lanes: &[Lane], gang: &Gang) -> Option<Ve
     place_with(cluster, lanes, gang, &BTreeMap::new())
 }
 
-/// Slots on nodes that drain for maintenance, for work that certainly ends by `ends`.
+/// Slots on nodes that drain for maintenance, for work that certainly ends by `ends`; unallocated work may be stopped then.
 pub(crate) fn place_before_drain(cluster: &Cluster, gang: &Gang, ends: Time, express: bool) -> Option<Vec<Slot>> {
     let in_time = |id: &&NodeId| {
         let node = cluster.at(**id);

@@ -76,6 +76,11 @@ impl Plan {
         self.decisions.iter().filter(|d| !matches!(d, Decision::Walked { .. })).count()
     }
 
+    /// The classes of waiting work that could not start, by leaf, each with what stopped it.
+    pub fn passed_over(&self) -> impl Iterator<Item = (BudgetId, &Blocker)> {
+        self.passed_over.iter().map(|passed| (passed.leaf, &passed.blocker))
+    }
+
     /// Whether it decides nothing.
     pub fn is_empty(&self) -> bool {
         self.len() == 0

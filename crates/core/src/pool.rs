@@ -4,8 +4,9 @@ use crate::cluster::{Cluster, Depth, Lane};
 use crate::id::{BudgetId, NodeId, PoolId, WorkloadId};
 use crate::knobs::Knobs;
 use crate::ledger::Ledger;
-use crate::quantity::{Ppm, Standing, Time};
-use crate::queue::Queue;
+use crate::quantity::{Gpus, Ppm, Standing, Time};
+use crate::explain::Blocker;
+use crate::queue::{Queue, Size};
 use crate::table::Table;
 use crate::workload::{Lease, Workload};
 use crate::entry::Occupancy;
@@ -117,6 +118,16 @@ impl Pool {
     pub(crate) fn reachable(&self, express: bool) -> u32 {
         let express_free = if express { self.cluster.free(Lane::Express).0 } else { 0 };
         self.cluster.free(Lane::General).0 + express_free + self.unallocated_gpus
+    }
+
+    /// What stops a shape for which `reachable` GPUs are all it may have: their number, or how they lie.
+    pub(crate) fn out_of_reach(&self, size: Size, reachable: u32) -> Blocker {
+        let (needed, reachable) = (Gpus(size.gpus()), Gpus(reachable));
+        if reachable < needed {
+            return Blocker::InUse { needed, reachable, protected_until: self.protections.first().map(|(until, _)| *until) };
+        }
+        let members_fitting = self.cluster.members_within(size, Depth::Yielding).min(size.members.saturating_sub(1));
+        Blocker::Fragmented { needed_members: size.members, members_fitting, free: reachable }
     }
 
     /// The most express GPUs that one budget's contracts may hold.

@@ -1,7 +1,6 @@
 //! Waiting work of one pool: by leaf, shape and user, so that a cycle looks at classes of equal requests and not at every workload.
 
 use crate::budget::BudgetTree;
-use crate::explain::Blocker;
 use crate::id::{BudgetId, WorkloadId};
 use crate::knobs::Knobs;
 use crate::quantity::{Span, Time};
@@ -92,8 +91,6 @@ pub(crate) struct ShapeQueue {
     /// By the user's account.
     users: BTreeMap<usize, BTreeSet<Key>>,
     by_age: BTreeSet<(Time, WorkloadId)>,
-    /// What stopped it when it was tried last.
-    pub blocker: Option<Blocker>,
 }
 
 /// Waiting work of one leaf.
@@ -160,11 +157,10 @@ impl LeafQueue {
         }
     }
 
-    /// Writes down when and by what a shape was found blocked.
-    pub(crate) fn block(&mut self, shape: ShapeId, blocked: Blocked, blocker: &Blocker) {
-        if let (Ok(place), Some(queue)) = (self.gates.binary_search_by_key(&shape, |gate| gate.shape), self.shapes.get_mut(&shape)) {
+    /// Writes down when a shape was found blocked.
+    pub(crate) fn block(&mut self, shape: ShapeId, blocked: Blocked) {
+        if let Ok(place) = self.gates.binary_search_by_key(&shape, |gate| gate.shape) {
             self.gates[place].blocked = Some(blocked);
-            queue.blocker = Some(blocker.clone());
         }
     }
 
@@ -218,7 +214,7 @@ impl LeafQueue {
         use std::hash::Hash;
         (self.waiting, &self.waits, &self.licensed).hash(state);
         for (shape, queue) in &self.shapes {
-            (shape, &queue.by_age, &queue.blocker).hash(state);
+            (shape, &queue.by_age).hash(state);
         }
         self.gates.hash(state);
     }

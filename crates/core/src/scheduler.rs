@@ -102,12 +102,8 @@ impl Scheduler {
         let mut pool = self.pools[workload.spec.pool.index()].clone();
         let leaf = self.tree.get(workload.spec.budget)?;
         let blockers = match &workload.phase {
-            Phase::Held => vec![Blocker::Held { why: "by its owner or a dependency".into() }],
-            Phase::Waiting => {
-                let queue = pool.queue.leaf(workload)?;
-                let shape = queue.shapes.get(&workload.shape)?;
-                vec![shape.blocker.clone().unwrap_or(Blocker::Behind { leaf: workload.spec.budget })]
-            }
+            Phase::Held { why } => vec![Blocker::Held { why: why.clone() }],
+            Phase::Waiting => vec![cycle::judge(self, id).unwrap_or(Blocker::Behind { leaf: workload.spec.budget })],
             Phase::Barred => vec![Blocker::Yielded],
             Phase::Claiming(_) => vec![Blocker::HoldIncomplete],
             Phase::Leased(_) => return None,

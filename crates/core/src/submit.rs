@@ -52,6 +52,7 @@ pub(crate) fn submit(s: &mut Scheduler, id: WorkloadId, spec: &Arc<WorkloadSpec>
         class,
         shape,
         eligible: s.now,
+        waiting_since: s.now,
         ran: Span::ZERO,
         attempts: 0,
         preemptions: 0,
@@ -143,6 +144,6 @@ pub(crate) fn withdraw(s: &mut Scheduler, id: WorkloadId, cause: &StopCause, log
     if matches!(workload.phase, Phase::Waiting) {
         s.pools[workload.spec.pool.index()].queue.remove(id, &workload, &s.tree);
     }
-    let by = crate::lease::by(cause);
+    let by = cause.by();
     log.push(Entry::Ended { workload: id, attempt: None, outcome: Outcome::Cancelled, lost: GpuMs(0), by });
 }

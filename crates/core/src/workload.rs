@@ -1,6 +1,6 @@
 //! A workload and its lease: what state it is in, and when something is due.
 
-use crate::entry::{Class, Licence, Occupancy, Outcome, Placement};
+use crate::entry::{By, Class, Licence, Occupancy, Outcome, Placement};
 use crate::id::{LeaseId, NodeId, WorkloadId};
 use crate::ledger::Charge;
 use crate::quantity::{GpuMs, Gpus, Span, Time};
@@ -21,6 +21,8 @@ pub(crate) struct Workload {
     pub shape: ShapeId,
     /// Since when it may start; kept over requeues.
     pub eligible: Time,
+    /// Since when it has waited for its next lease.
+    pub waiting_since: Time,
     /// Running time over all ended attempts.
     pub ran: Span,
     /// Attempts so far.
@@ -34,8 +36,8 @@ pub(crate) struct Workload {
 /// Where a workload is in its life.
 #[derive(Clone, Debug, Hash)]
 pub(crate) enum Phase {
-    /// Not eligible.
-    Held,
+    /// Not eligible, for this reason.
+    Held { why: String },
     /// In its leaf's queue.
     Waiting,
     /// It was preempted for a claimant that has not started yet, and waits until it has.
@@ -122,6 +124,20 @@ impl StopCause {
             StopCause::StartTimeout => Outcome::StartTimeout,
             StopCause::TimeLimit => Outcome::TimedOut,
             StopCause::Owner | StopCause::Administrator { .. } => Outcome::Cancelled,
+        }
+    }
+
+    /// Who or what that is, for the log.
+    pub(crate) fn by(&self) -> By {
+        match self {
+            StopCause::Preempted { claimant } => By::Claimant(*claimant),
+            StopCause::Drain => By::Drain,
+            StopCause::Critical => By::CriticalDrain,
+            StopCause::NodeLost => By::NodeLost,
+            StopCause::StartTimeout => By::StartTimeout,
+            StopCause::TimeLimit => By::TimeLimit,
+            StopCause::Owner => By::Owner,
+            StopCause::Administrator { reason } => By::Administrator(reason.clone()),
         }
     }
 

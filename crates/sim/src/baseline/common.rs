@@ -13,7 +13,7 @@ use super::stop::{self, Stop};
 use super::tree::Tree;
 use crate::policy::Policy;
 use std::sync::Arc;
-use stipend_core::entry::{Entry, Licence, Occupancy, Outcome};
+use stipend_core::entry::{By, Entry, Licence, Occupancy, Outcome};
 use stipend_core::event::{Event, Exit, Rejection};
 use stipend_core::explain::Why;
 use stipend_core::id::{LeaseId, PoolId, WorkloadId};
@@ -227,7 +227,7 @@ impl<Q: Queue> Baseline<Q> {
         let workload = self.book.get(lease.workload)?;
         let outcome = stop::outcome(exit, ended.stop.as_ref());
         let lost = if outcome == Outcome::Completed { Gpus(0).over(Span::ZERO) } else { workload.loss(at, &ended) };
-        let by = ended.stop.as_ref().map_or_else(String::new, stop::by);
+        let by = ended.stop.as_ref().map_or(By::Itself, stop::by);
         log.push(Entry::Ended { workload: lease.workload, attempt: Some(lease.attempt), outcome, lost, by });
         let again = match outcome {
             Outcome::StartTimeout => true,

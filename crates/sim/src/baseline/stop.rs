@@ -1,6 +1,6 @@
 //! Why a lease was told to stop, and what its end then means.
 
-use stipend_core::entry::Outcome;
+use stipend_core::entry::{By, Outcome};
 use stipend_core::event::Exit;
 use stipend_core::id::NodeId;
 use stipend_core::quantity::Span;
@@ -30,13 +30,13 @@ pub(super) fn outcome(exit: Exit, stop: Option<&Stop>) -> Outcome {
 }
 
 /// Who or what ended it, for the log.
-pub(super) fn by(stop: &Stop) -> String {
+pub(super) fn by(stop: &Stop) -> By {
     match stop {
-        Stop::TimeLimit(limit) => format!("its time limit of {limit}"),
-        Stop::StartTimeout(limit) => format!("not all members ran within {limit}"),
-        Stop::Owner => "its owner".into(),
-        Stop::Administrator(reason) => format!("an administrator: {reason}"),
-        Stop::NodeLost(node) => format!("{node} was lost"),
-        Stop::NodeCritical(node) => format!("{node} drains critically"),
+        Stop::TimeLimit(_) => By::TimeLimit,
+        Stop::StartTimeout(_) => By::StartTimeout,
+        Stop::Owner => By::Owner,
+        Stop::Administrator(reason) => By::Administrator(reason.clone()),
+        Stop::NodeLost(_) => By::NodeLost,
+        Stop::NodeCritical(_) => By::CriticalDrain,
     }
 }

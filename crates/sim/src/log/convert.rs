@@ -68,7 +68,7 @@ pub(super) fn event(entry: &Entry, names: &dyn Names) -> LogEvent {
         }
         Entry::Preempting { .. } | Entry::Stopping { .. } | Entry::Spared { .. } | Entry::Hold { .. } | Entry::Unhold { .. } => preemption(entry, names),
         Entry::Ended { workload: id, attempt, outcome: how, lost, by } => {
-            LogEvent::Ended(Ended { workload: workload(id), attempt: *attempt, outcome: outcome(*how), lost_gpu_ms: lost.0, by: by.clone() })
+            LogEvent::Ended(Ended { workload: workload(id), attempt: *attempt, outcome: outcome(*how), lost_gpu_ms: lost.0, by: by.text(names) })
         }
         Entry::Requeued { workload: id } => LogEvent::Requeued(Requeued { workload: workload(id) }),
         Entry::Charged { .. } | Entry::Refunded { .. } | Entry::Granted { .. } => ledger(entry, names),

@@ -164,7 +164,7 @@ mod tests {
             Entry::Preempting { lease: LEASE, claimant: Some(WorkloadId(8)), node: None, licence: Licence::Share, stop_by: Time(125), why: Why::Owner },
             Entry::Unhold { claimant: WorkloadId(8), why: Why::ClaimantGone },
             Entry::Charged { workload: WorkloadId(7), attempt: 2, budget: BudgetId(3), pool: PoolId(0), kind: ChargeKind::Run, from: Time(1), to: Time(5), gpu_ms: GpuMs(12) },
-            Entry::Ended { workload: WorkloadId(9), attempt: None, outcome: Outcome::Cancelled, lost: GpuMs(0), by: "owner".into() },
+            Entry::Ended { workload: WorkloadId(9), attempt: None, outcome: Outcome::Cancelled, lost: GpuMs(0), by: stipend_core::entry::By::Owner },
         ]);
         let expected = [
             r#"{"v":1,"t_ms":5,"event":"budgets","version":2,"author":"ann","reason":"more","budgets":[{"id":3,"path":"lab/\"a\"","pool":"p0","share_percent":33.3333,"claim":0.123456789,"gpus_max":64,"unallocated_gpus_max":null,"min_runtime_max_ms":null,"order":"fifo"}]}"#,

@@ -90,7 +90,7 @@ impl Tape {
 
     fn end(&mut self, at: i64, workload: u32, attempt: u32, outcome: Outcome) -> &mut Tape {
         let attempt = (attempt != 0).then_some(attempt);
-        self.say(at, Entry::Ended { workload: WorkloadId(workload), attempt, outcome, lost: GpuMs(0), by: String::new() })
+        self.say(at, Entry::Ended { workload: WorkloadId(workload), attempt, outcome, lost: GpuMs(0), by: stipend_core::entry::By::Itself })
     }
 
     fn refund(&mut self, at: i64, workload: u32, budget: BudgetId, gpus: u32, from: i64, to: i64) -> &mut Tape {

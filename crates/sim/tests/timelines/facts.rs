@@ -83,7 +83,17 @@ impl Observer for Facts {
                 let (budget, gpus, charged) = self.asked[&lease.workload];
                 let placement = shown(placement);
                 let (workload, occupancy) = (lease.workload, *occupancy);
-                self.attempts.push(Attempt { workload, budget, charged, gpus, occupancy, placement, from: at, protected_for: None, end: None });
+                self.attempts.push(Attempt {
+                    workload,
+                    budget,
+                    charged,
+                    gpus,
+                    occupancy,
+                    placement,
+                    from: at,
+                    protected_for: None,
+                    end: None,
+                });
             }
             Entry::Running { lease, protected_until } => {
                 if let Some(attempt) = self.present(lease.workload) {
@@ -125,7 +135,9 @@ pub(crate) fn shown(placement: &[Slot]) -> String {
             _ => parts.push((slot.node.0, slot.node.0, gpus)),
         }
     }
-    let node = |(first, last, gpus): &(u32, u32, String)| if first == last { format!("n{first}[{gpus}]") } else { format!("n{first}-n{last}[{gpus}]") };
+    let node = |(first, last, gpus): &(u32, u32, String)| {
+        if first == last { format!("n{first}[{gpus}]") } else { format!("n{first}-n{last}[{gpus}]") }
+    };
     parts.iter().map(node).collect::<Vec<_>>().join(" ")
 }
 

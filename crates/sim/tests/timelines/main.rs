@@ -52,7 +52,8 @@ fn trial(case: Case) -> Trial {
 fn cases(scenarios: &Path, folder: &str) -> Vec<Case> {
     let entries = std::fs::read_dir(scenarios.join(folder)).unwrap_or_else(|error| panic!("{folder}: {error}"));
     let names = entries.map(|entry| entry.expect("the folder can be listed").file_name().display().to_string());
-    let mut names: Vec<String> = names.filter_map(|name| name.strip_suffix(".toml").map(String::from)).filter(|name| !name.ends_with(".expect")).collect();
+    let mut names: Vec<String> =
+        names.filter_map(|name| name.strip_suffix(".toml").map(String::from)).filter(|name| !name.ends_with(".expect")).collect();
     names.sort();
     let case = |name: &String| {
         let beside = scenarios.join(folder).join(name);

@@ -8,6 +8,7 @@ use crate::timeline::Timeline;
 use snapbox::Data;
 use snapbox::report::{Palette, write_diff};
 use std::path::Path;
+use stipend_core::event::Event;
 use stipend_sim::audit;
 use stipend_sim::engine;
 use stipend_sim::log::LogWriter;
@@ -20,13 +21,24 @@ pub(crate) fn check(case: &Case) -> Result<(), String> {
     let scenario = Scenario::load(&case.scenario, &case.overrides).map_err(|error| error.to_string())?;
     let expect = Expect::load(&case.beside)?;
     let mut policy = Journalled::new();
-    let (mut facts, mut timeline, mut log) = (Facts::default(), Timeline::new(&scenario.labels), LogWriter::new(Vec::new(), &scenario.labels));
+    let (mut facts, mut timeline, mut log) =
+        (Facts::default(), Timeline::new(&scenario.labels), LogWriter::new(Vec::new(), &scenario.labels));
     let summary = engine::run(&scenario, scenario.seed, &mut policy, &mut [&mut facts, &mut timeline, &mut log], None);
     policy.compare(summary.end);
-    timeline.explain(&policy.live);
+    let mut scheduler = policy.live;
+    // The last moment something happened may lie before the end: the explanations are of the end.
+    scheduler.apply(summary.end, &Event::Tick, &mut Vec::new()).map_err(|rejection| format!("{rejection:?}"))?;
+    if expect.unexplained.is_none() {
+        timeline.explain(&scheduler);
+    }
 
-    let mut wrong = expect.check(&scenario, &facts, &policy.live);
-    wrong.extend(summary.fault_examples.iter().map(|(at, rejection)| format!("at {} ms the core refused a report of the engine: {rejection:?}", at.0)));
+    let mut wrong = expect.check(&scenario, &facts, &scheduler);
+    wrong.extend(
+        summary
+            .fault_examples
+            .iter()
+            .map(|(at, rejection)| format!("at {} ms the core refused a report of the engine: {rejection:?}", at.0)),
+    );
     let log = log.finish().map_err(|error| error.to_string())?;
     let report = audit::check(log.as_slice()).map_err(|error| error.to_string())?;
     wrong.extend(report.violations.iter().map(|violation| format!("the auditor: {violation}")));

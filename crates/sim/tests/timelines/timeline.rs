@@ -3,7 +3,7 @@
 use crate::facts::shown;
 use std::collections::BTreeSet;
 use stipend_core::Scheduler;
-use stipend_core::entry::{BudgetEntry, Entry, Licence, Occupancy};
+use stipend_core::entry::{By, BudgetEntry, Entry, Licence, Occupancy};
 use stipend_core::explain::{Names, Why};
 use stipend_core::id::{LeaseId, WorkloadId};
 use stipend_core::quantity::{GpuMs, Gpus, Span, Time};
@@ -32,22 +32,29 @@ impl<'a> Timeline<'a> {
         self.lines.push(format!("{} {}", self.labels.time(at), what.as_ref()));
     }
 
-    /// Who waits at the end, and what for, the binding limit first.
+    /// Who waits at the end, and what for, the binding limit first; those of one budget that are told the same share a line.
     pub(crate) fn explain(&mut self, scheduler: &Scheduler) {
-        let waiting = (0..self.labels.workloads.len()).filter_map(|number| scheduler.explain(WorkloadId(number as u32)));
-        let waiting: Vec<_> = waiting.collect();
-        if let Some(first) = waiting.first() {
-            self.lines.push(format!("waiting at {}:", self.labels.time(first.at)));
-        }
-        for explanation in waiting {
-            let standings: Vec<String> = explanation.standings.iter().map(|s| format!("{} {}", self.labels.budget(s.budget), s.standing)).collect();
+        let explanations = (0..self.labels.workloads.len()).filter_map(|number| scheduler.explain(WorkloadId(number as u32)));
+        let mut told: Vec<(String, String, Vec<String>)> = Vec::new();
+        for explanation in explanations {
+            let standings: Vec<String> =
+                explanation.standings.iter().map(|s| format!("{} {}", self.labels.budget(s.budget), s.standing)).collect();
             let blockers: Vec<String> = explanation.blockers.iter().map(|blocker| blocker.text(self.labels)).collect();
-            let ahead = match explanation.ahead_in_leaf {
-                0 => String::new(),
-                n => format!(", {n} ahead in its budget"),
+            let (standings, blockers, name) = (standings.join(" > "), blockers.join("; "), self.labels.workload(explanation.workload));
+            match told.last_mut() {
+                Some((same, also, names)) if *same == standings && *also == blockers => names.push(name),
+                _ => told.push((standings, blockers, vec![name])),
+            }
+        }
+        if !told.is_empty() {
+            self.lines.push(format!("waiting at {}:", self.labels.time(scheduler.now())));
+        }
+        for (standings, blockers, names) in told {
+            let names = match &names[..] {
+                [first, .., last] if names.len() > 4 => format!("{first} … {last}, {} in all", names.len()),
+                _ => names.join(", "),
             };
-            let name = self.labels.workload(explanation.workload);
-            self.lines.push(format!("  {name} ({}{ahead}): {}", standings.join(" > "), blockers.join("; ")));
+            self.lines.push(format!("  {names} ({standings}): {blockers}"));
         }
     }
 
@@ -78,7 +85,11 @@ impl<'a> Timeline<'a> {
 
     fn budgets(&mut self, at: Time, budgets: &[BudgetEntry]) {
         if std::mem::replace(&mut self.budgets_seen, true) {
-            let shares: Vec<String> = budgets.iter().filter(|b| b.spec.parent.is_some()).map(|b| format!("{} {} %", b.path, f64::from(b.spec.pools[0].share.0) / 10_000.0)).collect();
+            let shares: Vec<String> = budgets
+                .iter()
+                .filter(|b| b.spec.parent.is_some())
+                .map(|b| format!("{} {} %", b.path, f64::from(b.spec.pools[0].share.0) / 10_000.0))
+                .collect();
             self.line(at, format!("budgets {}", shares.join(", ")));
         }
     }
@@ -106,26 +117,35 @@ impl Observer for Timeline<'_> {
                 let occupancy = if *occupancy == Occupancy::Allocated { "allocated" } else { "unallocated" };
                 let again = if lease.attempt > 1 { format!(" again ({})", lease.attempt) } else { String::new() };
                 let licence = format!("{licence:?}").to_lowercase();
-                self.line(at, format!("start {}{again} {} {occupancy} {licence}: {}", name(lease.workload), shown(placement), why.text(labels)));
+                self.line(
+                    at,
+                    format!("start {}{again} {} {occupancy} {licence}: {}", name(lease.workload), shown(placement), why.text(labels)),
+                );
             }
             Entry::Running { lease, protected_until: Some(until) } => {
                 self.line(at, format!("run {}, protected until {}", name(lease.workload), labels.time(*until)));
             }
             Entry::Preempting { lease, licence, stop_by, why, .. } => self.preempting(at, *lease, *licence, *stop_by, why),
-            Entry::Stopping { lease, .. } if !self.planned.contains(&(at, *lease)) => self.line(at, format!("stop {}", name(lease.workload))),
+            Entry::Stopping { lease, .. } if !self.planned.contains(&(at, *lease)) => {
+                self.line(at, format!("stop {}", name(lease.workload)))
+            }
             Entry::Spared { lease } => self.line(at, format!("spare {}", name(lease.workload))),
             Entry::Hold { claimant, placement } => self.line(at, format!("hold {} for {}", shown(placement), name(*claimant))),
-            Entry::Unhold { claimant, why } if *why != Why::ClaimantStarted => self.line(at, format!("unhold {}: {}", name(*claimant), why.text(labels))),
+            Entry::Unhold { claimant, why } if *why != Why::ClaimantStarted => {
+                self.line(at, format!("unhold {}: {}", name(*claimant), why.text(labels)))
+            }
             Entry::Ended { workload, attempt, outcome, lost, by } => {
                 let outcome = format!("{outcome:?}").to_lowercase();
                 let waiting = if attempt.is_none() { " while waiting" } else { "" };
                 let lost = if lost.0 == 0 { String::new() } else { format!(", lost {}", gpu_hours(*lost)) };
-                let by = if by == "itself" || by.starts_with("claimant") { String::new() } else { format!(", by {by}") };
+                let by = if matches!(by, By::Itself | By::Claimant(_)) { String::new() } else { format!(", by {}", by.text(labels)) };
                 self.line(at, format!("end {} {outcome}{waiting}{lost}{by}", name(*workload)));
             }
             Entry::Requeued { workload } => self.line(at, format!("requeue {}", name(*workload))),
             Entry::Refunded { workload, gpu_ms, .. } => self.line(at, format!("refund {} {}", name(*workload), gpu_hours(*gpu_ms))),
-            Entry::Granted { budget, gpu_ms, .. } if at > Time(0) => self.line(at, format!("grant {} {}", labels.budget(*budget), gpu_hours(*gpu_ms))),
+            Entry::Granted { budget, gpu_ms, .. } if at > Time(0) => {
+                self.line(at, format!("grant {} {}", labels.budget(*budget), gpu_hours(*gpu_ms)))
+            }
             Entry::Node { node, state, drain_until, reason, .. } if at > Time(0) || *state != NodeState::Ready => {
                 let until = drain_until.map(|until| format!(" until {}", labels.time(until))).unwrap_or_default();
                 let reason = if reason.is_empty() { String::new() } else { format!(": {reason}") };

@@ -77,7 +77,7 @@ impl Fifo {
             Exit::Completed | Exit::Done => Outcome::Completed,
         };
         self.stopped.retain(|stopped| *stopped != lease);
-        log.push(Entry::Ended { workload, attempt: Some(lease.attempt), outcome, lost: GpuMs(0), by: String::new() });
+        log.push(Entry::Ended { workload, attempt: Some(lease.attempt), outcome, lost: GpuMs(0), by: stipend_core::entry::By::Itself });
         if matches!(outcome, Outcome::NodeLost | Outcome::Preempted) && spec.on_preempt != OnPreempt::End {
             self.queue.push_back(workload);
             log.push(Entry::Requeued { workload });
@@ -113,7 +113,7 @@ impl Policy for Fifo {
             Event::Cancelled { workload } => {
                 let waiting = self.queue.iter().position(|&w| w == workload).ok_or(Rejection::WorkloadUnknown(workload))?;
                 self.queue.remove(waiting);
-                log.push(Entry::Ended { workload, attempt: None, outcome: Outcome::Cancelled, lost: GpuMs(0), by: String::new() });
+                log.push(Entry::Ended { workload, attempt: None, outcome: Outcome::Cancelled, lost: GpuMs(0), by: stipend_core::entry::By::Itself });
             }
             Event::LeaseRunning { lease } => {
                 log.push(Entry::Running { lease, protected_until: None });
