@@ -1,6 +1,6 @@
 //! Claims: GPUs held for a workload until those who still occupy them are gone.
 
-use crate::entry::{ChargeKind, Entry, Licence, Placement};
+use crate::entry::{ChargeKind, Entry, Licence, Occupancy, Placement};
 use crate::explain::Why;
 use crate::id::{NodeId, PoolId, WorkloadId};
 use crate::lease::{commit, spare};
@@ -99,7 +99,8 @@ pub(crate) fn unclaim(s: &mut Scheduler, id: WorkloadId, why: &Why, log: &mut Ve
         }
         if !stop.signalled {
             spare(s, victim, log);
-        } else if *why == Why::ClaimantGone {
+        } else if *why == Why::ClaimantGone && lease.occupancy == Occupancy::Allocated {
+            // Unallocated work has no such right: what waits with a contract could take it again in the instant of its start.
             lease.first_right = true;
             let placement = lease.placement.clone();
             s.pools[pool_index].cluster.mark(&placement, None);

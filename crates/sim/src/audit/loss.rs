@@ -11,7 +11,7 @@ impl Auditor {
         let Some(knobs) = self.world.knobs(by.pool) else { return };
         // Who is below its share and has waited longer than the longest contract takes what it needs, on one node, from work that can
         // resume or is no larger than itself.
-        let is_overdue = by.eligible_since.is_some_and(|since| self.now() - since > knobs.min_runtime_max_ms);
+        let is_overdue = self.now() - by.waiting_since > knobs.min_runtime_max_ms;
         let is_small = of.asked.on_preempt == OnPreempt::Resume || of.gpus() <= by.gpus();
         if licence == Licence::Share && is_overdue && by.asked.members == 1 && is_small {
             return;

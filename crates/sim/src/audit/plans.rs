@@ -63,7 +63,7 @@ impl Auditor {
         } else {
             let allocated = lease.occupancy == Occupancy::Allocated;
             let in_turn = by.asked.priority > of.asked.priority
-                || (of.asked.on_preempt == OnPreempt::Resume && knobs.is_some_and(|knobs| waits >= knobs.age_min_ms));
+                || (of.asked.on_preempt == OnPreempt::Resume && by.eligible_since < of.eligible_since && knobs.is_some_and(|knobs| waits >= knobs.age_min_ms));
             let on_express = lease.slots.iter().all(|(node, _)| self.world.nodes.rows[*node].express);
             match line.licence {
                 Licence::Unallocated if allocated => Some("licence unallocated takes unallocated work"),
