@@ -1,6 +1,6 @@
 //! The life of a lease: it starts, runs, is told to stop, and ends; the ledger and the cluster follow.
 
-use crate::apply::{drain, recount};
+use crate::apply::{drain, node_changed, recount};
 use crate::claim;
 use crate::entry::{By, ChargeKind, Entry, Licence, Occupancy, Outcome, Placement};
 use crate::event::Exit;
@@ -110,6 +110,23 @@ pub(crate) fn running(s: &mut Scheduler, id: LeaseId, log: &mut Vec<Entry>) {
         pool.queue.waited(workload, now - workload.eligible);
     }
     log.push(Entry::Running { lease: id, protected_until });
+    if let Some(until) = protected_until {
+        let placement = workload.lease().expect("checked").placement.clone();
+        extend_drains(s, &placement, until, log);
+    }
+}
+
+/// A report that came after the start timeout, but before anybody acted on it, begins a protection that ends later than a drain reckoned
+/// with: a drain never takes a protected lease, so it ends later, too.
+fn extend_drains(s: &mut Scheduler, placement: &Placement, until: Time, log: &mut Vec<Entry>) {
+    for slot in placement.iter() {
+        let pool = s.pool_of(slot.node).expect("a known node has a pool");
+        let cluster = &mut s.pools[pool.index()].cluster;
+        if cluster.at(slot.node).drain_until.is_some_and(|drain_until| drain_until < until) {
+            cluster.change(slot.node, |node| node.drain_until = Some(until));
+            node_changed(s, slot.node, log);
+        }
+    }
 }
 
 /// A lease will be preempted: its stop signal goes out at `signal_at`. One that is on its way out already stays so, but a fault of the
