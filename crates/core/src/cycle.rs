@@ -297,6 +297,18 @@ impl<'a> Cycle<'a> {
         licensed
     }
 
+    /// The same for a leaf whose queue is in its place.
+    fn licensed_now(&mut self, leaf: BudgetId) -> u32 {
+        let mut queues = std::mem::take(&mut self.s.pools[self.pool].queue.allocated);
+        let gpus = queues.get_mut(&leaf).map_or(0, |queue| {
+            let licensed = self.licensed(leaf, queue);
+            queue.licensed = Some(licensed);
+            licensed.gpus
+        });
+        self.s.pools[self.pool].queue.allocated = queues;
+        gpus
+    }
+
     fn open_unallocated(&self, queue: &LeafQueue, open: &mut OpenLeaf) {
         let freed = self.s.pools[self.pool].freed;
         let is_open = |gate: &&Gate| gate.blocked.is_none_or(|blocked| blocked.reach != freed);
@@ -351,9 +363,11 @@ impl<'a> Cycle<'a> {
                 let shape = self.s.workloads.get(id.0).expect("it is live").shape;
                 leaf.retain(|other, _| other != shape);
                 let (budget, allocated) = (leaf.leaf, leaf.allocated);
-                if leaf.shapes.is_empty() {
-                    open.remove(index);
+                if blocker == Blocker::SearchesSpent {
+                    // What only a search could help is as blocked as before, and looked at in the next cycle.
+                    open.iter_mut().for_each(|leaf| leaf.retain(|_, depth| depth != Some(Depth::PastContract)));
                 }
+                open.retain(|leaf| !leaf.shapes.is_empty());
                 self.pass_over(budget, allocated, shape, id, blocker);
             }
         }
@@ -404,9 +418,10 @@ impl<'a> Cycle<'a> {
     /// Victims for a claimant: unallocated work first, past-contract work only if that is not enough.
     fn find_victims(&mut self, id: WorkloadId, express: bool, tier: Tier) -> Result<Found, Blocker> {
         let now = self.s.now;
+        let leaf = self.workload(id).spec.budget;
+        let past_reach = if express { u32::MAX } else { self.licensed_now(leaf) };
         let pool = &mut self.s.pools[self.pool];
         let workload = self.s.workloads.get(id.0).expect("it is live");
-        let needed = workload.spec.gang.gpus();
         let claimant = Claimant {
             workload,
             below_share: tier == Tier::OwnShare,
@@ -415,27 +430,23 @@ impl<'a> Cycle<'a> {
         };
         let size = Size { express, ..pool.queue.shape(workload.shape).size() };
         let reachable = pool.reachable(express) + self.leaving;
-        let may_take_past = reachable + pool.past_gpus >= needed.0;
         let mut blocker = pool.out_of_reach(size, reachable);
-        if reachable < needed.0 && !may_take_past {
-            return Err(blocker);
-        }
         for past in [false, true] {
-            let depth = if past { Depth::PastContract } else { Depth::Yielding };
-            let nobody = if past { pool.past_gpus == 0 } else { pool.unallocated_gpus + self.leaving == 0 };
-            if nobody || !pool.cluster.may_fit(size, depth) {
-                continue;
-            }
-            let mut judge = Judge { pool, tree: &self.s.tree, standings: &mut self.standings, at: now };
-            let licences = Licences::new(&claimant, past, &mut judge);
-            let pool = judge.pool;
-            if reachable + licences.reachable_past(pool, express) < needed.0 {
+            let (depth, within_reach) = match past {
+                false => (Depth::Yielding, reachable),
+                true => (Depth::PastContract, reachable + past_reach.min(pool.past_gpus)),
+            };
+            let nobody = if past { past_reach.min(pool.past_gpus) == 0 } else { pool.unallocated_gpus + self.leaving == 0 };
+            if nobody || within_reach < size.gpus() || !pool.cluster.may_fit(size, depth) {
                 continue;
             }
             if self.searches >= pool.knobs.searches_max {
                 return Err(Blocker::SearchesSpent);
             }
             self.searches += 1;
+            let mut judge = Judge { pool, tree: &self.s.tree, standings: &mut self.standings, at: now };
+            let licences = Licences::new(&claimant, past, &mut judge);
+            let pool = judge.pool;
             for lanes in lanes(express) {
                 match (Search { pool, workloads: &self.s.workloads, licences: &licences, lanes, past, at: now }).run() {
                     Ok(found) => return Ok(found),

@@ -18,6 +18,9 @@ use crate::workload::{Lease, Workload};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
+/// How many leases a search looks at before it looks at more.
+const OFFERS_AT_FIRST: usize = 256;
+
 /// A plan that serves a claimant.
 pub(crate) struct Found {
     pub slots: Vec<Slot>,
@@ -84,48 +87,58 @@ pub(crate) struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// A plan for the claimant's gang, or what stands in its way.
+    /// A plan for the claimant's gang, or what stands in its way. A few hundred leases are looked at first, those of the leaves that stand
+    /// highest before others; more only if these do not suffice, so that the cost follows the claimant and not the cluster.
     pub(crate) fn run(&self) -> Result<Found, Blocker> {
+        let mut limit = OFFERS_AT_FIRST;
+        loop {
+            let (offers, too_dear) = self.offers(limit);
+            let found = self.plan_with(&offers).map_err(|blocker| too_dear.unwrap_or(blocker));
+            if found.is_ok() || offers.len() < limit {
+                return found;
+            }
+            limit *= 4;
+        }
+    }
+
+    fn plan_with(&self, offers: &[Offer<'_>]) -> Result<Found, Blocker> {
         let gang = &self.licences.claimant.workload.spec.gang;
-        let (offers, too_dear) = self.offers();
-        let by_node = by_node(&offers);
+        let by_node = by_node(offers);
         if gang.same_block {
             let blocks: BTreeSet<BlockId> = self.pool.cluster.iter().map(|(_, n)| n.spec.block).collect();
-            let plans = blocks.into_iter().map(|block| self.plan(gang, &offers, &by_node, Some(block)));
+            let plans = blocks.into_iter().map(|block| self.plan(gang, offers, &by_node, Some(block)));
             let cheapest = plans.min_by_key(|plan| plan.as_ref().map_or((true, Cost::default()), |(_, cost)| (false, *cost)));
             return cheapest.expect("a pool has a block").map(|(found, _)| found);
         }
-        self.plan(gang, &offers, &by_node, None).map(|(found, _)| found).map_err(|blocker| too_dear.unwrap_or(blocker))
+        self.plan(gang, offers, &by_node, None).map(|(found, _)| found)
     }
 
-    /// Everything that leaves anyway, that is unallocated, or that a licence reaches; and what is too dear for this claimant alone, if it
+    /// What leaves anyway, what is unallocated, and what a licence reaches, up to a limit; and what is too dear for this claimant alone, if it
     /// could serve it.
-    fn offers(&self) -> (Vec<Offer<'_>>, Option<Blocker>) {
-        let mut too_dear = None;
-        let mut offers: Vec<Offer<'_>> = Vec::new();
-        for id in &self.pool.leaving {
-            // Who has first right to its GPUs gives them to nobody.
-            if !self.leased(*id).1.first_right {
-                offers.push(self.offer(*id, None));
-            }
-        }
-        for id in &self.pool.unallocated {
+    fn offers(&self, limit: usize) -> (Vec<Offer<'_>>, Option<Blocker>) {
+        let (mut offers, mut too_dear) = (Vec::new(), None);
+        // Who has first right to its GPUs gives them to nobody.
+        let leaving = self.pool.leaving.iter().filter(|id| !self.leased(**id).1.first_right);
+        offers.extend(leaving.map(|id| self.offer(*id, None)));
+        for id in self.pool.unallocated.iter().take(limit) {
             let grant = self.licences.unallocated(self.workload(*id));
             offers.push(self.offer(*id, Some(grant)));
         }
-        if self.past {
-            for id in self.pool.past.values().flat_map(|past| &past.leases) {
-                let (workload, lease) = self.leased(*id);
-                let Some(grant) = self.licences.to_take(workload, on_express(self.pool, lease)) else { continue };
-                let limit = loss_limit(self.licences.claimant, &grant, workload, self.pool);
-                let offer = self.offer(*id, Some(grant));
-                match limit.filter(|limit| offer.cost.loss > *limit) {
-                    None => offers.push(offer),
-                    Some(limit) if workload.spec.gang.gpus() >= self.licences.claimant.workload.spec.gang.gpus() => {
-                        too_dear.get_or_insert(Blocker::NotWorthIt { loss: offer.cost.loss, limit });
-                    }
-                    Some(_) => {}
+        let leaves = if self.past { self.licences.leaves_by_standing() } else { Vec::new() };
+        for id in leaves.iter().filter_map(|leaf| self.pool.past.get(leaf)).flat_map(|past| &past.leases) {
+            if offers.len() >= limit {
+                break;
+            }
+            let (workload, lease) = self.leased(*id);
+            let Some(grant) = self.licences.to_take(workload, on_express(self.pool, lease)) else { continue };
+            let loss_limit = loss_limit(self.licences.claimant, &grant, workload, self.pool);
+            let offer = self.offer(*id, Some(grant));
+            match loss_limit.filter(|limit| offer.cost.loss > *limit) {
+                None => offers.push(offer),
+                Some(limit) if workload.spec.gang.gpus() >= self.licences.claimant.workload.spec.gang.gpus() => {
+                    too_dear.get_or_insert(Blocker::NotWorthIt { loss: offer.cost.loss, limit });
                 }
+                Some(_) => {}
             }
         }
         (offers, too_dear)
