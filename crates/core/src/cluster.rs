@@ -397,6 +397,11 @@ impl Cluster {
         if gang.same_block { counts.max().unwrap_or(0) } else { counts.sum() }
     }
 
+    /// The most GPUs that one node has.
+    pub(crate) fn largest_node(&self) -> u32 {
+        self.kinds.iter().map(|(gpus, ..)| *gpus).max().unwrap_or(0)
+    }
+
     /// All GPUs, in any state.
     pub(crate) fn gpus(&self) -> Gpus {
         self.gpus

@@ -11,6 +11,8 @@ pub mod budget;
 mod claim;
 mod cluster;
 mod cycle;
+#[cfg(test)]
+mod dice;
 mod digest;
 pub mod entry;
 pub mod event;

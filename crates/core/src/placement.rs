@@ -7,6 +7,9 @@ use crate::quantity::Time;
 use crate::spec::Gang;
 use std::collections::BTreeMap;
 
+#[cfg(test)]
+pub(crate) mod tests;
+
 /// What a trial adds to a node's free GPUs: those of leases that would be gone.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Extra {
@@ -27,12 +30,30 @@ struct Room {
 /// Slots for a gang on free GPUs of these lanes, or `None`.
 pub(crate) fn place(cluster: &Cluster, lanes: &[Lane], gang: &Gang) -> Option<Vec<Slot>> {
     if gang.members == 1 {
-        let node = lanes.iter().find_map(|lane| {
-            cluster.with_free(*lane, gang.gpus_per_member).find(|id| room(cluster, *id, gang, Extra::default()).members > 0)
-        })?;
+        let node = lanes.iter().find_map(|lane| place_one(cluster, *lane, gang))?;
         return Some(vec![Slot { node, gpus: cluster.at(node).free.lowest(gang.gpus_per_member) }]);
     }
     place_with(cluster, lanes, gang, &BTreeMap::new())
+}
+
+/// The node for a gang of one member. Nodes come with the fewest free GPUs first, so the first that fits leaves least; but where nodes
+/// differ in size, one that is whole may come before one that is broken already.
+fn place_one(cluster: &Cluster, lane: Lane, gang: &Gang) -> Option<NodeId> {
+    let mut whole = None;
+    for id in cluster.with_free(lane, gang.gpus_per_member) {
+        let room = room(cluster, id, gang, Extra::default());
+        if room.members > 0 && !room.breaks_whole {
+            return Some(id);
+        }
+        if room.members > 0 {
+            whole.get_or_insert(id);
+        }
+        // With so many free GPUs every node is whole.
+        if whole.is_some() && cluster.at(id).free.count() >= cluster.largest_node() {
+            break;
+        }
+    }
+    whole
 }
 
 /// Slots on nodes that drain for maintenance, for work that certainly ends by `ends`; unallocated work may be stopped then.
