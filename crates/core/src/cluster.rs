@@ -124,11 +124,13 @@ struct FreeIndex {
 struct Counts {
     nodes: Vec<u32>,
     members: Vec<u32>,
+    gpus: u32,
 }
 
 impl Counts {
     fn count(&mut self, gpus: GpuSet, present: bool) {
         let gpus = gpus.count() as usize;
+        self.gpus = if present { self.gpus + gpus as u32 } else { self.gpus - gpus as u32 };
         if self.nodes.len() <= gpus {
             self.nodes.resize(gpus + 1, 0);
         }
@@ -297,6 +299,11 @@ impl Cluster {
         };
         let express = if size.express { members(&self.express) } else { 0 };
         members(&self.general) + express
+    }
+
+    /// GPUs of ready nodes that are free, unallocated or on their way out, and held for nobody; those of express nodes only if `express`.
+    pub(crate) fn reachable(&self, express: bool) -> u32 {
+        self.general.yielding.gpus + if express { self.express.yielding.gpus } else { 0 }
     }
 
     fn lane(&self, lane: Lane) -> &FreeIndex {

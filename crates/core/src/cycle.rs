@@ -92,15 +92,13 @@ struct Cycle<'a> {
     searches: u32,
     /// When to look again at what was passed over.
     retry_at: Time,
-    /// GPUs that leave anyway and are promised to nobody.
-    leaving: u32,
 }
 
 impl<'a> Cycle<'a> {
     fn new(s: &'a mut Scheduler, log: &'a mut Vec<Entry>, plan: &'a mut Plan, pool: usize) -> Cycle<'a> {
         let mut standings = std::mem::take(&mut s.standings);
         standings.begin();
-        Cycle { s, log, plan, pool, standings, searches: 0, retry_at: Time::MAX, leaving: 0 }
+        Cycle { s, log, plan, pool, standings, searches: 0, retry_at: Time::MAX }
     }
 
     fn pool(&mut self) -> &mut Pool {
@@ -195,11 +193,9 @@ impl<'a> Cycle<'a> {
         self.decide(Decision::Walked { pool, retry_at });
     }
 
-    /// Looks anew at what could fit and at what leaves anyway.
+    /// Looks anew at what could fit.
     fn begin_walk(&mut self) {
-        let pool = &mut self.s.pools[self.pool];
-        pool.cluster.refresh_may_fit();
-        self.leaving = pool.leaving_unclaimed(&self.s.workloads);
+        self.s.pools[self.pool].cluster.refresh_may_fit();
     }
 
     /// Each pick is tried whole before the next one, and standings follow each start.
@@ -271,7 +267,7 @@ impl<'a> Cycle<'a> {
                 self.retry_at = self.retry_at.min(if due { Time::MAX } else { blocked.retry_at });
                 continue;
             }
-            let within_reach = pool.reachable(size.express) + self.leaving;
+            let within_reach = pool.cluster.reachable(size.express);
             let licensed = *licensed.get_or_insert_with(|| self.licensed(open.leaf, queue));
             self.retry_at = self.retry_at.min(licensed.until);
             if size.express || within_reach + licensed.gpus >= size.gpus() {
@@ -414,7 +410,7 @@ impl<'a> Cycle<'a> {
             aged_before: pool.queue.leaf(workload).map_or(Time::MIN, |leaf| now - leaf.old_age(pool.knobs.age_min)),
         };
         let size = Size { express, ..pool.queue.shape(workload.shape).size() };
-        let reachable = pool.reachable(express) + self.leaving;
+        let reachable = pool.cluster.reachable(express);
         let may_take_past = reachable + pool.past_gpus >= needed.0;
         let mut blocker = pool.out_of_reach(size, reachable);
         if reachable < needed.0 && !may_take_past {
@@ -422,7 +418,8 @@ impl<'a> Cycle<'a> {
         }
         for past in [false, true] {
             let depth = if past { Depth::PastContract } else { Depth::Yielding };
-            let nobody = if past { pool.past_gpus == 0 } else { pool.unallocated_gpus + self.leaving == 0 };
+            let free: u32 = lanes(express).last().expect("there are lanes").iter().map(|lane| pool.cluster.free(*lane).0).sum();
+            let nobody = if past { pool.past_gpus == 0 } else { reachable == free };
             if nobody || !pool.cluster.may_fit(size, depth) {
                 continue;
             }
