@@ -51,6 +51,7 @@ pub(crate) fn judge(s: &Scheduler, id: WorkloadId) -> Option<Blocker> {
     let workload = copy.workloads.get(id.0)?;
     let (pool, budget, allocated) = (workload.spec.pool.index(), workload.spec.budget, workload.is_allocated());
     let mut cycle = Cycle::new(&mut copy, &mut log, &mut plan, pool);
+    cycle.explains = true;
     cycle.begin_walk();
     if !allocated {
         return cycle.try_fill(id).err();
@@ -92,13 +93,15 @@ struct Cycle<'a> {
     searches: u32,
     /// When to look again at what was passed over.
     retry_at: Time,
+    /// What stops a workload is to be told to people: it is looked at more closely, and nothing is done.
+    explains: bool,
 }
 
 impl<'a> Cycle<'a> {
     fn new(s: &'a mut Scheduler, log: &'a mut Vec<Entry>, plan: &'a mut Plan, pool: usize) -> Cycle<'a> {
         let mut standings = std::mem::take(&mut s.standings);
         standings.begin();
-        Cycle { s, log, plan, pool, standings, searches: 0, retry_at: Time::MAX }
+        Cycle { s, log, plan, pool, standings, searches: 0, retry_at: Time::MAX, explains: false }
     }
 
     fn pool(&mut self) -> &mut Pool {
@@ -434,9 +437,16 @@ impl<'a> Cycle<'a> {
             }
             self.searches += 1;
             for lanes in lanes(express) {
-                match (Search { pool, workloads: &self.s.workloads, licences: &licences, lanes, past, at: now }).run() {
+                let search = Search { pool, workloads: &self.s.workloads, licences: &licences, lanes, past, worth: true, at: now };
+                match search.run() {
                     Ok(found) => return Ok(found),
                     Err(reason) => blocker = reason,
+                }
+                // Would evictions serve it if they need not be worth it? Then their loss is what stops it.
+                if self.explains && past {
+                    let search = Search { worth: false, ..search };
+                    let dear = search.run().ok().and_then(|found| search.not_worth_it(&found));
+                    blocker = dear.unwrap_or(blocker);
                 }
             }
         }

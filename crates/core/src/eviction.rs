@@ -80,6 +80,8 @@ pub(crate) struct Search<'a> {
     pub lanes: &'a [Lane],
     /// Whether past-contract leases are looked at beside unallocated ones.
     pub past: bool,
+    /// Whether evictions must be worth what they lose; an explanation also asks what they would lose.
+    pub worth: bool,
     pub at: Time,
 }
 
@@ -87,7 +89,7 @@ impl Search<'_> {
     /// A plan for the claimant's gang, or what stands in its way.
     pub(crate) fn run(&self) -> Result<Found, Blocker> {
         let gang = &self.licences.claimant.workload.spec.gang;
-        let (offers, too_dear) = self.offers();
+        let offers = self.offers();
         let by_node = by_node(&offers);
         if gang.same_block {
             let blocks: BTreeSet<BlockId> = self.pool.cluster.iter().map(|(_, n)| n.spec.block).collect();
@@ -95,13 +97,11 @@ impl Search<'_> {
             let cheapest = plans.min_by_key(|plan| plan.as_ref().map_or((true, Cost::default()), |(_, cost)| (false, *cost)));
             return cheapest.expect("a pool has a block").map(|(found, _)| found);
         }
-        self.plan(gang, &offers, &by_node, None).map(|(found, _)| found).map_err(|blocker| too_dear.unwrap_or(blocker))
+        self.plan(gang, &offers, &by_node, None).map(|(found, _)| found)
     }
 
-    /// Everything that leaves anyway, that is unallocated, or that a licence reaches; and what is too dear for this claimant alone, if it
-    /// could serve it.
-    fn offers(&self) -> (Vec<Offer<'_>>, Option<Blocker>) {
-        let mut too_dear = None;
+    /// Everything that leaves anyway, that is unallocated, or that a licence reaches and that is not too dear alone.
+    fn offers(&self) -> Vec<Offer<'_>> {
         let mut offers: Vec<Offer<'_>> = Vec::new();
         for id in &self.pool.leaving {
             // Who has first right to its GPUs gives them to nobody.
@@ -119,16 +119,24 @@ impl Search<'_> {
                 let Some(grant) = self.licences.to_take(workload, on_express(self.pool, lease)) else { continue };
                 let limit = loss_limit(self.licences.claimant, &grant, workload, self.pool);
                 let offer = self.offer(*id, Some(grant));
-                match limit.filter(|limit| offer.cost.loss > *limit) {
-                    None => offers.push(offer),
-                    Some(limit) if workload.spec.gang.gpus() >= self.licences.claimant.workload.spec.gang.gpus() => {
-                        too_dear.get_or_insert(Blocker::NotWorthIt { loss: offer.cost.loss, limit });
-                    }
-                    Some(_) => {}
+                if !self.worth || limit.is_none_or(|limit| offer.cost.loss <= limit) {
+                    offers.push(offer);
                 }
             }
         }
-        (offers, too_dear)
+        offers
+    }
+
+    /// What the cheapest evictions that would serve the claimant lose, and what they may, if that alone stands in its way.
+    pub(crate) fn not_worth_it(&self, found: &Found) -> Option<Blocker> {
+        let (loss, limit) = self.limited_loss(found.victims.iter().map(|victim| (victim.id, &victim.grant, victim.loss)))?;
+        (loss > limit).then_some(Blocker::NotWorthIt { loss, limit })
+    }
+
+    /// What those evictions lose together whose worth counts, and what they may.
+    fn limited_loss<'v>(&self, victims: impl Iterator<Item = (WorkloadId, &'v Grant, GpuMs)>) -> Option<(GpuMs, GpuMs)> {
+        let limited = |(id, grant, loss)| Some((loss, loss_limit(self.licences.claimant, grant, self.workload(id), self.pool)?));
+        victims.filter_map(limited).reduce(|(sum, limit), (loss, _)| (sum + loss, limit))
     }
 
     fn workload(&self, id: WorkloadId) -> &Workload {
@@ -188,9 +196,8 @@ impl Search<'_> {
         // The set is minimal, so every lease in it gives GPUs, CPUs or memory that the gang cannot do without.
         let taken = trial.taken.iter().map(|index| &offers[*index]).filter(|offer| offer.grant.is_some());
         let cost = taken.clone().fold(Cost::default(), |sum, offer| sum.plus(offer.cost));
-        let limited = taken.clone().filter_map(|offer| Some((offer, loss_limit(self.licences.claimant, offer.grant.as_ref()?, self.workload(offer.id), self.pool)?)));
-        let loss: GpuMs = limited.clone().map(|(offer, _)| offer.cost.loss).sum();
-        if let Some((_, limit)) = limited.clone().next()
+        if let Some((loss, limit)) = self.limited_loss(taken.clone().filter_map(|offer| Some((offer.id, offer.grant.as_ref()?, offer.cost.loss))))
+            && self.worth
             && loss > limit
         {
             return Err(Blocker::NotWorthIt { loss, limit });
