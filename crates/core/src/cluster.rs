@@ -404,6 +404,16 @@ impl Cluster {
         if gang.same_block { counts.max().unwrap_or(0) } else { counts.sum() }
     }
 
+    /// Members of a gang that fit now into what is free, in the best block if it must stand in one.
+    pub(crate) fn fitting_now(&self, gang: &Gang, express: bool) -> u32 {
+        let mut by_block: BTreeMap<BlockId, u32> = BTreeMap::new();
+        for (_, node) in self.table.iter().filter(|(_, n)| n.state == NodeState::Ready && (express || !n.spec.express)) {
+            *by_block.entry(node.spec.block).or_default() += Cluster::members_fitting(&node.spec, gang, node.free.count(), node.host_free);
+        }
+        let counts = by_block.values().copied();
+        if gang.same_block { counts.max().unwrap_or(0) } else { counts.sum() }
+    }
+
     /// All GPUs, in any state.
     pub(crate) fn gpus(&self) -> Gpus {
         self.gpus

@@ -415,7 +415,10 @@ impl<'a> Cycle<'a> {
         let size = Size { express, ..pool.queue.shape(workload.shape).size() };
         let reachable = pool.cluster.reachable(express);
         let may_take_past = reachable + pool.past_gpus >= needed.0;
-        let mut blocker = pool.out_of_reach(size, reachable);
+        let (cluster, gang, explains) = (&pool.cluster, &workload.spec.gang, self.explains);
+        // To count member by member takes long; only people want to know it.
+        let fitting = || if explains { cluster.fitting_now(gang, express) } else { cluster.members_within(size, Depth::Yielding) };
+        let mut blocker = pool.out_of_reach(size, reachable, fitting);
         if reachable < needed.0 && !may_take_past {
             return Err(blocker);
         }

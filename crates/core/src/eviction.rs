@@ -94,7 +94,12 @@ impl Search<'_> {
         if gang.same_block {
             let blocks: BTreeSet<BlockId> = self.pool.cluster.iter().map(|(_, n)| n.spec.block).collect();
             let plans = blocks.into_iter().map(|block| self.plan(gang, &offers, &by_node, Some(block)));
-            let cheapest = plans.min_by_key(|plan| plan.as_ref().map_or((true, Cost::default()), |(_, cost)| (false, *cost)));
+            // If there is none, what stops it is what stops it in the block where most of it fits.
+            let cheapest = plans.min_by_key(|plan| match plan {
+                Ok((_, cost)) => (false, *cost, Reverse(0)),
+                Err(Blocker::Fragmented { members_fitting, .. }) => (true, Cost::default(), Reverse(*members_fitting)),
+                Err(_) => (true, Cost::default(), Reverse(0)),
+            });
             return cheapest.expect("a pool has a block").map(|(found, _)| found);
         }
         self.plan(gang, &offers, &by_node, None).map(|(found, _)| found)

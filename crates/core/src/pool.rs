@@ -104,13 +104,13 @@ impl Pool {
         standing < Standing(u64::from(self.knobs.below_share.0))
     }
 
-    /// What stops a shape for which `reachable` GPUs are all it may have: their number, or how they lie.
-    pub(crate) fn out_of_reach(&self, size: Size, reachable: u32) -> Blocker {
+    /// What stops a gang for which `reachable` GPUs are all it may have: their number, or how they lie.
+    pub(crate) fn out_of_reach(&self, size: Size, reachable: u32, fitting: impl Fn() -> u32) -> Blocker {
         let (needed, reachable) = (Gpus(size.gpus()), Gpus(reachable));
         if reachable < needed {
             return Blocker::InUse { needed, reachable, protected_until: self.protections.first().map(|(until, _)| *until) };
         }
-        let members_fitting = self.cluster.members_within(size, Depth::Yielding).min(size.members.saturating_sub(1));
+        let members_fitting = fitting().min(size.members.saturating_sub(1));
         Blocker::Fragmented { needed_members: size.members, members_fitting, free: reachable }
     }
 
