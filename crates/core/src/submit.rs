@@ -41,7 +41,7 @@ pub(crate) fn submit(s: &mut Scheduler, id: WorkloadId, spec: &Arc<WorkloadSpec>
 
     let pool = &mut s.pools[spec.pool.index()];
     let charge = pool.ledger.charge_line(s.now, budget, spec.user);
-    let shape = pool.queue.shape_id(Shape::new(spec.gang, spec.on_preempt, contract, &pool.knobs));
+    let shape = pool.queue.shape_id(Shape::new(spec.gang, spec.on_preempt, contract, 0, &pool.knobs));
     let class = Class::of(spec, contract, pool.cluster.gpus());
     let charged = pool.cluster.charged(&spec.gang);
     let workload = Workload {
@@ -120,7 +120,7 @@ fn contract(spec: &WorkloadSpec, budget: &Budget, pool: &Pool, tree: &crate::bud
 }
 
 fn check_fits(spec: &WorkloadSpec, contract: Span, pool: &Pool) -> Result<(), Rejection> {
-    let shape = Shape::new(spec.gang, spec.on_preempt, contract, &pool.knobs);
+    let shape = Shape::new(spec.gang, spec.on_preempt, contract, 0, &pool.knobs);
     // Nodes are never taken away for good, so what fitted once fits for ever.
     if pool.queue.is_known(&shape) {
         return Ok(());
