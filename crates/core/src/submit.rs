@@ -94,6 +94,11 @@ fn check_request(spec: &WorkloadSpec, pool: &Pool) -> Result<(), Rejection> {
     {
         return bad("time_limit", limit.to_string(), "from 1 s to 3650 d".into());
     }
+    if let Some(expected) = spec.expected_runtime
+        && (expected < Span::seconds(1) || expected > Span::days(3650))
+    {
+        return bad("expected_runtime", expected.to_string(), "from 1 s to 3650 d".into());
+    }
     if spec.on_preempt == OnPreempt::End && spec.min_runtime > Span::ZERO {
         let expected = format!("a time limit of at most {} for work that cannot go on after a preemption: its contract is its limit", pool.knobs.end_max);
         match spec.time_limit {
