@@ -338,8 +338,10 @@ fn checkpointed(s: &mut Scheduler, id: LeaseId, log: &mut Vec<Entry>) -> Result<
         // To evict it costs least now: what was not worth it a moment ago may be.
         let pool = s.workloads.get(id.workload.0).expect("checked").spec.pool;
         let pool = &mut s.pools[pool.index()];
-        pool.takeable += 1;
-        pool.stirred = true;
+        if std::mem::take(&mut pool.too_dear) {
+            pool.takeable += 1;
+            pool.stirred = true;
+        }
     }
     Ok(())
 }

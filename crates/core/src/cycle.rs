@@ -21,6 +21,7 @@ use crate::queue::{Blocked, ShapeId, Size, head};
 use crate::scheduler::Scheduler;
 use crate::spec::OnPreempt;
 use crate::workload::{StopCause, Workload};
+use std::cell::Cell;
 
 /// Decides everything that is to be decided now, and does it.
 pub(crate) fn run(s: &mut Scheduler, log: &mut Vec<Entry>) -> Plan {
@@ -96,6 +97,8 @@ struct Cycle<'a> {
     searches: u32,
     /// When to look again at what was passed over.
     retry_at: Time,
+    /// An eviction was left out for what it would lose.
+    too_dear: Cell<bool>,
     /// What stops a workload is to be told to people: it is looked at more closely, and nothing is done.
     explains: bool,
 }
@@ -104,7 +107,7 @@ impl<'a> Cycle<'a> {
     fn new(s: &'a mut Scheduler, log: &'a mut Vec<Entry>, plan: &'a mut Plan, pool: usize) -> Cycle<'a> {
         let mut standings = std::mem::take(&mut s.standings);
         standings.begin();
-        Cycle { s, log, plan, pool, standings, searches: 0, retry_at: Time::MAX, explains: false }
+        Cycle { s, log, plan, pool, standings, searches: 0, retry_at: Time::MAX, too_dear: Cell::new(false), explains: false }
     }
 
     fn pool(&mut self) -> &mut Pool {
@@ -139,7 +142,8 @@ impl<'a> Cycle<'a> {
 
     fn finish(&mut self) {
         let (pool, retry_at) = (PoolId(self.pool as u16), self.retry_at);
-        self.decide(Decision::Walked { pool, retry_at });
+        let too_dear = self.too_dear.get();
+        self.decide(Decision::Walked { pool, retry_at, too_dear });
     }
 
     /// Looks anew at what could fit.
@@ -303,7 +307,16 @@ impl<'a> Cycle<'a> {
             let licences = Licences::new(&claimant, past, &mut judge);
             let pool = judge.pool;
             for lanes in lanes(express) {
-                let search = Search { pool, workloads: &self.s.workloads, licences: &licences, lanes, past, worth: true, at: now };
+                let search = Search {
+                    pool,
+                    workloads: &self.s.workloads,
+                    licences: &licences,
+                    lanes,
+                    past,
+                    worth: true,
+                    at: now,
+                    too_dear: &self.too_dear,
+                };
                 match search.run() {
                     Ok(found) => return Ok(found),
                     Err(reason) => blocker = reason,

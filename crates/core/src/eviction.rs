@@ -15,6 +15,7 @@ use crate::queue::spared_until;
 use crate::spec::{Gang, NodeState};
 use crate::table::Table;
 use crate::workload::{Lease, Workload};
+use std::cell::Cell;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -96,6 +97,8 @@ pub(crate) struct Search<'a> {
     /// Whether evictions must be worth what they lose; an explanation also asks what they would lose.
     pub worth: bool,
     pub at: Time,
+    /// Set if an eviction was left out for what it would lose: a checkpoint may change that.
+    pub too_dear: &'a Cell<bool>,
 }
 
 impl Search<'_> {
@@ -150,6 +153,8 @@ impl Search<'_> {
             let offer = self.offer(*id, Some(grant));
             if !self.worth || loss_limit.is_none_or(|limit| offer.cost.loss <= limit) {
                 offers.push(offer);
+            } else {
+                self.too_dear.set(true);
             }
         }
         offers
@@ -240,6 +245,7 @@ impl Search<'_> {
             && self.worth
             && loss > limit
         {
+            self.too_dear.set(true);
             return Err(Blocker::NotWorthIt { loss, limit });
         }
         let victims = taken.map(|o| Victim { id: o.id, grant: o.grant.clone().expect("filtered"), loss: o.cost.loss }).collect();

@@ -26,7 +26,7 @@ pub(crate) fn perform(s: &mut Scheduler, decision: &Decision, log: &mut Vec<Entr
         Decision::Preempt { lease, preemption } => preempt(s, lease.workload, preemption, log),
         Decision::Signal { lease } => signal(s, lease.workload, log),
         Decision::Stop { lease, cause } => stop_now(s, lease.workload, cause.clone(), log),
-        Decision::Walked { pool, retry_at } => s.pools[pool.index()].walked(*retry_at),
+        Decision::Walked { pool, retry_at, too_dear } => s.pools[pool.index()].walked(*retry_at, *too_dear),
         Decision::Stuck { lease } => stuck(s, lease.workload, log),
         Decision::Drained { node } => {
             let pool = s.pool_of(*node).expect("a known node has a pool");

@@ -27,7 +27,7 @@ pub(crate) enum Decision {
     /// A draining node is empty.
     Drained { node: NodeId },
     /// A pool's waiting work was gone through; what was passed over is looked at again then.
-    Walked { pool: PoolId, retry_at: Time },
+    Walked { pool: PoolId, retry_at: Time, too_dear: bool },
 }
 
 /// How a lease is preempted.

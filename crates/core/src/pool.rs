@@ -51,6 +51,8 @@ pub(crate) struct Pool {
     pub takeable: u64,
     /// Something was queued or changed since the last walk.
     pub stirred: bool,
+    /// Since the last checkpoint that mattered an eviction was left out for what it would lose.
+    pub too_dear: bool,
     /// How often waiting work was gone through.
     pub walks: u64,
     /// When blocked work is tried again even if nothing happens.
@@ -79,6 +81,7 @@ impl Pool {
             freed: 0,
             takeable: 0,
             stirred: true,
+            too_dear: false,
             walks: 0,
             retry_at: Time::MAX,
         }
@@ -93,8 +96,9 @@ impl Pool {
     }
 
     /// Waiting work was gone through with everything up to now in sight.
-    pub(crate) fn walked(&mut self, retry_at: Time) {
+    pub(crate) fn walked(&mut self, retry_at: Time, too_dear: bool) {
         self.stirred = false;
+        self.too_dear |= too_dear;
         self.retry_at = retry_at;
         self.walks += 1;
     }
@@ -190,7 +194,7 @@ impl Pool {
         use std::hash::Hash;
         (self.id, &self.knobs, &self.claims, &self.barred, &self.unallocated, &self.past, &self.leaving).hash(state);
         (&self.draining, &self.protections, &self.timers).hash(state);
-        (self.reach, self.freed, self.takeable, self.stirred, self.walks, self.retry_at).hash(state);
+        (self.reach, self.freed, self.takeable, self.stirred, self.too_dear, self.walks, self.retry_at).hash(state);
         for node in self.cluster.iter() {
             node.hash(state);
         }

@@ -133,6 +133,10 @@ impl LeafQueue {
         let is_open = gate.blocked.is_none();
         self.eldest = Some(self.eldest.map_or(workload.eligible, |eldest| eldest.min(workload.eligible)));
         self.waiting += 1;
+        if self.highest_priority().is_none_or(|highest| highest < workload.spec.priority) {
+            // A higher priority may have more licences in its own leaf.
+            self.licensed = None;
+        }
         *self.priorities.entry(workload.spec.priority).or_default() += 1;
         is_open
     }

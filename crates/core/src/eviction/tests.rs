@@ -11,6 +11,7 @@ use crate::placement::tests::{Left, assert_fits, fewest_blocks, gang, node};
 use crate::quantity::{Ppm, Span};
 use crate::scheduler::Scheduler;
 use crate::spec::{BudgetSpec, Changeset, LeafOrder, OnPreempt, PoolShare, WorkloadKind, WorkloadSpec};
+use std::cell::Cell;
 use std::sync::Arc;
 
 const POOL: PoolId = PoolId(0);
@@ -134,8 +135,17 @@ impl Setting {
         let claimant = Claimant { workload, below_share: true, overdue: false, aged_before: Time::MIN };
         let mut judge = Judge { pool: &mut s.pools[0], tree: &s.tree, standings: &mut Standings::default(), at: self.at };
         let licences = Licences::new(&claimant, past, &mut judge);
-        Search { pool: judge.pool, workloads: &s.workloads, licences: &licences, lanes: &[Lane::General], past, worth: true, at: self.at }
-            .run()
+        Search {
+            pool: judge.pool,
+            workloads: &s.workloads,
+            licences: &licences,
+            lanes: &[Lane::General],
+            past,
+            worth: true,
+            at: self.at,
+            too_dear: &Cell::new(false),
+        }
+        .run()
     }
 }
 
