@@ -73,7 +73,7 @@ impl Default for Knobs {
             start_timeout: Span::minutes(10),
             grace_allocated: Span::seconds(120),
             grace_unallocated: Span::seconds(10),
-            checkpoint_wait_max: Span::ZERO,
+            checkpoint_wait_max: Span::minutes(5),
             kill_timeout: Span::seconds(60),
             worth_it: Ppm(250_000),
             restart_cost: Span::minutes(5),
