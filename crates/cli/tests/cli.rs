@@ -1,12 +1,20 @@
 //! The real program, its whole output.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// Runs `stipend` in the folder of these tests, and compares exit code, stdout and stderr with a snapshot.
 fn check(args: &[&str], snapshot: &str) {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
-    let output = stipend(args).current_dir(&folder).output().expect("the program starts");
+    check_in(&tests(), args, snapshot);
+}
+
+fn tests() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests")
+}
+
+/// The same in another folder.
+fn check_in(folder: &Path, args: &[&str], snapshot: &str) {
+    let output = stipend(args).current_dir(folder).output().expect("the program starts");
     let text = format!(
         "$ stipend {}\nexit code {}\n--- stdout\n{}--- stderr\n{}",
         args.join(" "),
@@ -14,7 +22,7 @@ fn check(args: &[&str], snapshot: &str) {
         steady(&String::from_utf8_lossy(&output.stdout)),
         String::from_utf8_lossy(&output.stderr),
     );
-    let expected = snapbox::Data::read_from(&folder.join("snapshots").join(snapshot), None);
+    let expected = snapbox::Data::read_from(&tests().join("snapshots").join(snapshot), None);
     snapbox::assert_data_eq!(text, expected.raw());
 }
 
@@ -137,4 +145,21 @@ fn a_damaged_log_is_refused_with_its_line() {
         let (code, message) = check(text.replacen("\"gpus\":8,", value, 1).as_bytes());
         assert!(code == Some(2) && message.contains(field) && message.contains("line "), "{value}: {message}");
     }
+}
+
+#[test]
+fn an_audit_as_a_table_and_as_json() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("audit");
+    std::fs::create_dir_all(&folder).expect("there is room");
+    let scenario = tests().join("tiny.toml");
+    let args = ["sim", "run", scenario.to_str().expect("a path in UTF-8"), "--set", "measure=2h", "--policy", "budget", "--events", "kept.jsonl"];
+    assert!(stipend(&args).current_dir(&folder).output().expect("the program starts").status.success());
+    // Two runs of the same attempt, the second where the first still runs.
+    let text = std::fs::read_to_string(folder.join("kept.jsonl")).expect("the log was written");
+    let started = text.lines().find(|line| line.contains("\"started\"")).expect("something started");
+    std::fs::write(folder.join("broken.jsonl"), text.replacen(started, &format!("{started}\n{started}"), 1)).expect("the folder takes files");
+    check_in(&folder, &["sim", "check", "kept.jsonl"], "check-kept-table.txt");
+    check_in(&folder, &["sim", "check", "kept.jsonl", "--format", "json"], "check-kept-json.txt");
+    check_in(&folder, &["sim", "check", "broken.jsonl"], "check-broken-table.txt");
+    check_in(&folder, &["sim", "check", "broken.jsonl", "--format", "json"], "check-broken-json.txt");
 }

@@ -38,6 +38,9 @@ impl Budget {
     }
 }
 
+/// The highest number of a budget: tables go by it.
+const NUMBER_MAX: u32 = 1_000_000;
+
 /// The whole tree of one version.
 #[derive(Clone, Debug, Default, Hash)]
 pub struct BudgetTree {
@@ -79,6 +82,10 @@ impl BudgetTree {
         }
         let mut specs: BTreeMap<BudgetId, BudgetSpec> = self.budgets.iter().map(|(id, b)| (*id, b.spec.clone())).collect();
         for spec in &change.budgets {
+            if spec.id.0 > NUMBER_MAX {
+                let expected = format!("from 0 to {NUMBER_MAX}");
+                return Err(Rejection::Request { field: "budget number", value: spec.id.0.to_string(), expected });
+            }
             if let Some(old) = specs.get(&spec.id)
                 && old.parent != spec.parent
             {

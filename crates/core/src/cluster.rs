@@ -124,11 +124,13 @@ struct FreeIndex {
 struct Counts {
     nodes: Vec<u32>,
     members: Vec<u32>,
+    gpus: u32,
 }
 
 impl Counts {
     fn count(&mut self, gpus: GpuSet, present: bool) {
         let gpus = gpus.count() as usize;
+        self.gpus = if present { self.gpus + gpus as u32 } else { self.gpus - gpus as u32 };
         if self.nodes.len() <= gpus {
             self.nodes.resize(gpus + 1, 0);
         }
@@ -299,6 +301,11 @@ impl Cluster {
         members(&self.general) + express
     }
 
+    /// GPUs of ready nodes that are free, unallocated or on their way out, and held for nobody; those of express nodes only if `express`.
+    pub(crate) fn reachable(&self, express: bool) -> u32 {
+        self.general.yielding.gpus + if express { self.express.yielding.gpus } else { 0 }
+    }
+
     fn lane(&self, lane: Lane) -> &FreeIndex {
         match lane {
             Lane::General => &self.general,
@@ -400,6 +407,16 @@ impl Cluster {
     /// The most GPUs that one node has.
     pub(crate) fn largest_node(&self) -> u32 {
         self.kinds.iter().map(|(gpus, ..)| *gpus).max().unwrap_or(0)
+    }
+
+    /// Members of a gang that fit now into what is free, in the best block if it must stand in one.
+    pub(crate) fn fitting_now(&self, gang: &Gang, express: bool) -> u32 {
+        let mut by_block: BTreeMap<BlockId, u32> = BTreeMap::new();
+        for (_, node) in self.table.iter().filter(|(_, n)| n.state == NodeState::Ready && (express || !n.spec.express)) {
+            *by_block.entry(node.spec.block).or_default() += Cluster::members_fitting(&node.spec, gang, node.free.count(), node.host_free);
+        }
+        let counts = by_block.values().copied();
+        if gang.same_block { counts.max().unwrap_or(0) } else { counts.sum() }
     }
 
     /// All GPUs, in any state.

@@ -51,6 +51,7 @@ pub(crate) fn judge(s: &Scheduler, id: WorkloadId) -> Option<Blocker> {
     let workload = copy.workloads.get(id.0)?;
     let (pool, budget, allocated) = (workload.spec.pool.index(), workload.spec.budget, workload.is_allocated());
     let mut cycle = Cycle::new(&mut copy, &mut log, &mut plan, pool);
+    cycle.explains = true;
     cycle.begin_walk();
     if !allocated {
         return cycle.try_fill(id).err();
@@ -92,15 +93,15 @@ struct Cycle<'a> {
     searches: u32,
     /// When to look again at what was passed over.
     retry_at: Time,
-    /// GPUs that leave anyway and are promised to nobody.
-    leaving: u32,
+    /// What stops a workload is to be told to people: it is looked at more closely, and nothing is done.
+    explains: bool,
 }
 
 impl<'a> Cycle<'a> {
     fn new(s: &'a mut Scheduler, log: &'a mut Vec<Entry>, plan: &'a mut Plan, pool: usize) -> Cycle<'a> {
         let mut standings = std::mem::take(&mut s.standings);
         standings.begin();
-        Cycle { s, log, plan, pool, standings, searches: 0, retry_at: Time::MAX, leaving: 0 }
+        Cycle { s, log, plan, pool, standings, searches: 0, retry_at: Time::MAX, explains: false }
     }
 
     fn pool(&mut self) -> &mut Pool {
@@ -195,11 +196,9 @@ impl<'a> Cycle<'a> {
         self.decide(Decision::Walked { pool, retry_at });
     }
 
-    /// Looks anew at what could fit and at what leaves anyway.
+    /// Looks anew at what could fit.
     fn begin_walk(&mut self) {
-        let pool = &mut self.s.pools[self.pool];
-        pool.cluster.refresh_may_fit();
-        self.leaving = pool.leaving_unclaimed(&self.s.workloads);
+        self.s.pools[self.pool].cluster.refresh_may_fit();
     }
 
     /// Each pick is tried whole before the next one, and standings follow each start.
@@ -271,7 +270,7 @@ impl<'a> Cycle<'a> {
                 self.retry_at = self.retry_at.min(if due { Time::MAX } else { blocked.retry_at });
                 continue;
             }
-            let within_reach = pool.reachable(size.express) + self.leaving;
+            let within_reach = pool.cluster.reachable(size.express);
             let licensed = *licensed.get_or_insert_with(|| self.licensed(open.leaf, queue));
             self.retry_at = self.retry_at.min(licensed.until);
             if size.express || within_reach + licensed.gpus >= size.gpus() {
@@ -295,6 +294,18 @@ impl<'a> Cycle<'a> {
         let licensed = Licensed { gpus: judge.reachable_past(leaf, queue, &self.s.workloads), takeable, until };
         self.plan.licensed.push(LicensedLeaf { pool: PoolId(self.pool as u16), leaf, licensed });
         licensed
+    }
+
+    /// The same for a leaf whose queue is in its place.
+    fn licensed_now(&mut self, leaf: BudgetId) -> u32 {
+        let mut queues = std::mem::take(&mut self.s.pools[self.pool].queue.allocated);
+        let gpus = queues.get_mut(&leaf).map_or(0, |queue| {
+            let licensed = self.licensed(leaf, queue);
+            queue.licensed = Some(licensed);
+            licensed.gpus
+        });
+        self.s.pools[self.pool].queue.allocated = queues;
+        gpus
     }
 
     fn open_unallocated(&self, queue: &LeafQueue, open: &mut OpenLeaf) {
@@ -351,9 +362,11 @@ impl<'a> Cycle<'a> {
                 let shape = self.s.workloads.get(id.0).expect("it is live").shape;
                 leaf.retain(|other, _| other != shape);
                 let (budget, allocated) = (leaf.leaf, leaf.allocated);
-                if leaf.shapes.is_empty() {
-                    open.remove(index);
+                if blocker == Blocker::SearchesSpent {
+                    // What only a search could help is as blocked as before, and looked at in the next cycle.
+                    open.iter_mut().for_each(|leaf| leaf.retain(|_, depth| depth != Some(Depth::PastContract)));
                 }
+                open.retain(|leaf| !leaf.shapes.is_empty());
                 self.pass_over(budget, allocated, shape, id, blocker);
             }
         }
@@ -404,9 +417,10 @@ impl<'a> Cycle<'a> {
     /// Victims for a claimant: unallocated work first, past-contract work only if that is not enough.
     fn find_victims(&mut self, id: WorkloadId, express: bool, tier: Tier) -> Result<Found, Blocker> {
         let now = self.s.now;
+        let leaf = self.workload(id).spec.budget;
+        let past_reach = if express { u32::MAX } else { self.licensed_now(leaf) };
         let pool = &mut self.s.pools[self.pool];
         let workload = self.s.workloads.get(id.0).expect("it is live");
-        let needed = workload.spec.gang.gpus();
         let claimant = Claimant {
             workload,
             below_share: tier == Tier::OwnShare,
@@ -414,32 +428,39 @@ impl<'a> Cycle<'a> {
             aged_before: pool.queue.leaf(workload).map_or(Time::MIN, |leaf| now - leaf.old_age(pool.knobs.age_min)),
         };
         let size = Size { express, ..pool.queue.shape(workload.shape).size() };
-        let reachable = pool.reachable(express) + self.leaving;
-        let may_take_past = reachable + pool.past_gpus >= needed.0;
-        let mut blocker = pool.out_of_reach(size, reachable);
-        if reachable < needed.0 && !may_take_past {
-            return Err(blocker);
-        }
+        let reachable = pool.cluster.reachable(express);
+        let (cluster, gang, explains) = (&pool.cluster, &workload.spec.gang, self.explains);
+        // To count member by member takes long; only people want to know it.
+        let fitting = || if explains { cluster.fitting_now(gang, express) } else { cluster.members_within(size, Depth::Yielding) };
+        let mut blocker = pool.out_of_reach(size, reachable, fitting);
+        let free: u32 = lanes(express).last().expect("there are lanes").iter().map(|lane| pool.cluster.free(*lane).0).sum();
         for past in [false, true] {
-            let depth = if past { Depth::PastContract } else { Depth::Yielding };
-            let nobody = if past { pool.past_gpus == 0 } else { pool.unallocated_gpus + self.leaving == 0 };
-            if nobody || !pool.cluster.may_fit(size, depth) {
-                continue;
-            }
-            let mut judge = Judge { pool, tree: &self.s.tree, standings: &mut self.standings, at: now };
-            let licences = Licences::new(&claimant, past, &mut judge);
-            let pool = judge.pool;
-            if reachable + licences.reachable_past(pool, express) < needed.0 {
+            let (depth, beyond) = match past {
+                false => (Depth::Yielding, reachable - free),
+                true => (Depth::PastContract, past_reach.min(pool.past_gpus)),
+            };
+            let within_reach = reachable + if past { beyond } else { 0 };
+            if beyond == 0 || within_reach < size.gpus() || !pool.cluster.may_fit(size, depth) {
                 continue;
             }
             if self.searches >= pool.knobs.searches_max {
                 return Err(Blocker::SearchesSpent);
             }
             self.searches += 1;
+            let mut judge = Judge { pool, tree: &self.s.tree, standings: &mut self.standings, at: now };
+            let licences = Licences::new(&claimant, past, &mut judge);
+            let pool = judge.pool;
             for lanes in lanes(express) {
-                match (Search { pool, workloads: &self.s.workloads, licences: &licences, lanes, past, at: now }).run() {
+                let search = Search { pool, workloads: &self.s.workloads, licences: &licences, lanes, past, worth: true, at: now };
+                match search.run() {
                     Ok(found) => return Ok(found),
                     Err(reason) => blocker = reason,
+                }
+                // Would evictions serve it if they need not be worth it? Then their loss is what stops it.
+                if self.explains && past {
+                    let search = Search { worth: false, ..search };
+                    let dear = search.run().ok().and_then(|found| search.not_worth_it(&found));
+                    blocker = dear.unwrap_or(blocker);
                 }
             }
         }

@@ -18,6 +18,9 @@ use crate::workload::{Lease, Workload};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
+/// How many leases a search looks at before it looks at more.
+const OFFERS_AT_FIRST: usize = 256;
+
 #[cfg(test)]
 mod tests;
 
@@ -83,55 +86,78 @@ pub(crate) struct Search<'a> {
     pub lanes: &'a [Lane],
     /// Whether past-contract leases are looked at beside unallocated ones.
     pub past: bool,
+    /// Whether evictions must be worth what they lose; an explanation also asks what they would lose.
+    pub worth: bool,
     pub at: Time,
 }
 
 impl Search<'_> {
-    /// A plan for the claimant's gang, or what stands in its way.
+    /// A plan for the claimant's gang, or what stands in its way. A few hundred leases are looked at first, those of the leaves that stand
+    /// highest before others; more only if these do not suffice, so that the cost follows the claimant and not the cluster.
     pub(crate) fn run(&self) -> Result<Found, Blocker> {
-        let gang = &self.licences.claimant.workload.spec.gang;
-        let (offers, too_dear) = self.offers();
-        let by_node = by_node(&offers);
-        if gang.same_block {
-            let blocks: BTreeSet<BlockId> = self.pool.cluster.iter().map(|(_, n)| n.spec.block).collect();
-            let plans = blocks.into_iter().map(|block| self.plan(gang, &offers, &by_node, Some(block)));
-            let cheapest = plans.min_by_key(|plan| plan.as_ref().map_or((true, Cost::default()), |(_, cost)| (false, *cost)));
-            return cheapest.expect("a pool has a block").map(|(found, _)| found);
+        let mut limit = OFFERS_AT_FIRST;
+        loop {
+            let offers = self.offers(limit);
+            let found = self.best_plan(&offers);
+            if found.is_ok() || offers.len() < limit {
+                return found;
+            }
+            limit *= 4;
         }
-        self.plan(gang, &offers, &by_node, None).map(|(found, _)| found).map_err(|blocker| too_dear.unwrap_or(blocker))
     }
 
-    /// Everything that leaves anyway, that is unallocated, or that a licence reaches; and what is too dear for this claimant alone, if it
-    /// could serve it.
-    fn offers(&self) -> (Vec<Offer<'_>>, Option<Blocker>) {
-        let mut too_dear = None;
-        let mut offers: Vec<Offer<'_>> = Vec::new();
-        for id in &self.pool.leaving {
-            // Who has first right to its GPUs gives them to nobody.
-            if !self.leased(*id).1.first_right {
-                offers.push(self.offer(*id, None));
-            }
+    fn best_plan(&self, offers: &[Offer<'_>]) -> Result<Found, Blocker> {
+        let gang = &self.licences.claimant.workload.spec.gang;
+        let by_node = by_node(offers);
+        if gang.same_block {
+            let blocks: BTreeSet<BlockId> = self.pool.cluster.iter().map(|(_, n)| n.spec.block).collect();
+            let plans = blocks.into_iter().map(|block| self.plan(gang, offers, &by_node, Some(block)));
+            // If there is none, what stops it is what stops it in the block where most of it fits.
+            let cheapest = plans.min_by_key(|plan| match plan {
+                Ok((_, cost)) => (false, *cost, Reverse(0)),
+                Err(Blocker::Fragmented { members_fitting, .. }) => (true, Cost::default(), Reverse(*members_fitting)),
+                Err(_) => (true, Cost::default(), Reverse(0)),
+            });
+            return cheapest.expect("a pool has a block").map(|(found, _)| found);
         }
-        for id in &self.pool.unallocated {
+        self.plan(gang, offers, &by_node, None).map(|(found, _)| found)
+    }
+
+    /// What leaves anyway, what is unallocated, and what a licence reaches and that is not too dear alone, up to a limit.
+    fn offers(&self, limit: usize) -> Vec<Offer<'_>> {
+        // Who has first right to its GPUs gives them to nobody.
+        let leaving = self.pool.leaving.iter().filter(|id| !self.leased(**id).1.first_right);
+        let mut offers: Vec<Offer<'_>> = leaving.map(|id| self.offer(*id, None)).collect();
+        for id in self.pool.unallocated.iter().take(limit) {
             let grant = self.licences.unallocated(self.workload(*id));
             offers.push(self.offer(*id, Some(grant)));
         }
-        if self.past {
-            for id in self.pool.past.values().flat_map(|past| &past.leases) {
-                let (workload, lease) = self.leased(*id);
-                let Some(grant) = self.licences.to_take(workload, on_express(self.pool, lease)) else { continue };
-                let limit = loss_limit(self.licences.claimant, &grant, workload, self.pool);
-                let offer = self.offer(*id, Some(grant));
-                match limit.filter(|limit| offer.cost.loss > *limit) {
-                    None => offers.push(offer),
-                    Some(limit) if workload.spec.gang.gpus() >= self.licences.claimant.workload.spec.gang.gpus() => {
-                        too_dear.get_or_insert(Blocker::NotWorthIt { loss: offer.cost.loss, limit });
-                    }
-                    Some(_) => {}
-                }
+        let leaves = if self.past { self.licences.leaves_by_standing() } else { Vec::new() };
+        for id in leaves.iter().filter_map(|leaf| self.pool.past.get(leaf)).flat_map(|past| &past.leases) {
+            if offers.len() >= limit {
+                break;
+            }
+            let (workload, lease) = self.leased(*id);
+            let Some(grant) = self.licences.to_take(workload, on_express(self.pool, lease)) else { continue };
+            let loss_limit = loss_limit(self.licences.claimant, &grant, workload, self.pool);
+            let offer = self.offer(*id, Some(grant));
+            if !self.worth || loss_limit.is_none_or(|limit| offer.cost.loss <= limit) {
+                offers.push(offer);
             }
         }
-        (offers, too_dear)
+        offers
+    }
+
+    /// What the cheapest evictions that would serve the claimant lose, and what they may, if that alone stands in its way.
+    pub(crate) fn not_worth_it(&self, found: &Found) -> Option<Blocker> {
+        let (loss, limit) = self.limited_loss(found.victims.iter().map(|victim| (victim.id, &victim.grant, victim.loss)))?;
+        (loss > limit).then_some(Blocker::NotWorthIt { loss, limit })
+    }
+
+    /// What those evictions lose together whose worth counts, and what they may.
+    fn limited_loss<'v>(&self, victims: impl Iterator<Item = (WorkloadId, &'v Grant, GpuMs)>) -> Option<(GpuMs, GpuMs)> {
+        let limited = |(id, grant, loss)| Some((loss, loss_limit(self.licences.claimant, grant, self.workload(id), self.pool)?));
+        victims.filter_map(limited).reduce(|(sum, limit), (loss, _)| (sum + loss, limit))
     }
 
     fn workload(&self, id: WorkloadId) -> &Workload {
@@ -191,9 +217,8 @@ impl Search<'_> {
         // The set is minimal, so every lease in it gives GPUs, CPUs or memory that the gang cannot do without.
         let taken = trial.taken.iter().map(|index| &offers[*index]).filter(|offer| offer.grant.is_some());
         let cost = taken.clone().fold(Cost::default(), |sum, offer| sum.plus(offer.cost));
-        let limited = taken.clone().filter_map(|offer| Some((offer, loss_limit(self.licences.claimant, offer.grant.as_ref()?, self.workload(offer.id), self.pool)?)));
-        let loss: GpuMs = limited.clone().map(|(offer, _)| offer.cost.loss).sum();
-        if let Some((_, limit)) = limited.clone().next()
+        if let Some((loss, limit)) = self.limited_loss(taken.clone().filter_map(|offer| Some((offer.id, offer.grant.as_ref()?, offer.cost.loss))))
+            && self.worth
             && loss > limit
         {
             return Err(Blocker::NotWorthIt { loss, limit });
@@ -272,11 +297,11 @@ impl<'a> Trial<'a> {
     fn node_offer(&self, id: NodeId, here: &[usize], offers: &[Offer<'_>]) -> Option<(Cost, NodeId, Vec<usize>)> {
         let fitting = |chosen: &[usize]| self.fitting(id, self.sum_here(id, chosen, offers));
         let now = self.fitting(id, Extra::default());
-        let goal = fitting(here).min(now + self.gang.members.saturating_sub(self.members()));
-        // Nothing to gain here, or nothing needed.
-        if goal <= now {
+        let all = fitting(here);
+        if all <= now {
             return None;
         }
+        let goal = all.min(now + self.gang.members.saturating_sub(self.members()));
         let mut order = here.to_vec();
         order.sort_by_key(|index| (offers[*index].cost, offers[*index].id));
         let mut chosen: Vec<usize> = Vec::new();

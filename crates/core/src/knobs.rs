@@ -83,7 +83,7 @@ impl Default for Knobs {
             express_gpus_max: 8,
             express_budget_max: Ppm(500_000),
             shapes_max: 64,
-            searches_max: 64,
+            searches_max: 16,
             retry_every: Span::minutes(5),
         }
     }

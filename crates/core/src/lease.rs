@@ -315,7 +315,8 @@ fn after_end(s: &mut Scheduler, id: WorkloadId, lease: &Lease, outcome: Outcome,
     }
     workload.waiting_since = now;
     workload.contract = workload.contract.min(left.unwrap_or(Span(i64::MAX)));
-    workload.shape = pool.queue.shape_id(Shape::new(workload.spec.gang, workload.spec.on_preempt, workload.contract, &pool.knobs));
+    let shape = Shape::new(workload.spec.gang, workload.spec.on_preempt, workload.contract, workload.preemptions, &pool.knobs);
+    workload.shape = pool.queue.shape_id(shape);
     log.push(Entry::Requeued { workload: id });
     if let Some(Stop { cause: StopCause::Preempted { claimant }, .. }) = &lease.stop
         && pool.claims.contains(claimant)

@@ -70,7 +70,8 @@ pub(crate) struct Ledger {
     accounts: Vec<Account>,
     /// What each budget's account is entitled to; users have none of their own.
     entitled: Vec<Option<Window>>,
-    of_budget: BTreeMap<BudgetId, usize>,
+    /// A budget's account, by the budget's number.
+    of_budget: Vec<Option<usize>>,
     of_user: BTreeMap<(BudgetId, UserId), usize>,
     /// GPUs in service, over time.
     capacity: Window,
@@ -92,7 +93,7 @@ impl Ledger {
             commitments: knobs.commitments,
             accounts: Vec::new(),
             entitled: Vec::new(),
-            of_budget: BTreeMap::new(),
+            of_budget: Vec::new(),
             of_user: BTreeMap::new(),
             capacity: Window::new(at, knobs.lookback, 0),
             born: None,
@@ -126,7 +127,7 @@ impl Ledger {
             self.capacity.add(at, delta * GPU);
         }
         for budget in tree.top_down() {
-            let Some(&index) = self.of_budget.get(&budget.spec.id) else { continue };
+            let Some(index) = self.of_budget.get(budget.spec.id.index()).copied().flatten() else { continue };
             let Some(entitled) = &mut self.entitled[index] else { continue };
             let rate = delta * budget.claim(pool).0 as i64;
             if first {
@@ -158,7 +159,7 @@ impl Ledger {
     /// parent's standing, at most 1. So nobody gets back pay at birth, a fresh history by re-creation, or a sibling's debt.
     fn grant(&mut self, at: Time, budget: &Budget, index: usize, claim: i64) -> Option<Grant> {
         let entitled = self.capacity.scaled(i128::from(claim), i128::from(GPU));
-        let parent = budget.spec.parent.map_or(Standing(0), |id| self.standing(at, self.of_budget[&id], true));
+        let parent = budget.spec.parent.map_or(Standing(0), |id| self.standing(at, self.index(id), true));
         let part = parent.0.min(1_000_000);
         let own = std::mem::replace(&mut self.accounts[index].used, entitled.scaled(i128::from(part), 1_000_000));
         // A rate imputed up to now ends now; what the account really uses goes on.
@@ -172,7 +173,10 @@ impl Ledger {
 
     fn budget_account(&mut self, at: Time, id: BudgetId) -> usize {
         let next = self.accounts.len();
-        let index = *self.of_budget.entry(id).or_insert(next);
+        if self.of_budget.len() <= id.index() {
+            self.of_budget.resize(id.index() + 1, None);
+        }
+        let index = *self.of_budget[id.index()].get_or_insert(next);
         self.add_account(at, index);
         index
     }
@@ -186,7 +190,7 @@ impl Ledger {
 
     /// Where work of this user in this leaf is charged.
     pub(crate) fn charge_line(&mut self, at: Time, leaf: &Budget, user: UserId) -> Charge {
-        let line = leaf.line.iter().map(|id| self.of_budget[id]).collect();
+        let line = leaf.line.iter().map(|id| self.index(*id)).collect();
         let next = self.accounts.len();
         let index = *self.of_user.entry((leaf.spec.id, user)).or_insert(next);
         self.add_account(at, index);
@@ -195,12 +199,12 @@ impl Ledger {
 
     /// The account of a budget.
     pub(crate) fn account(&self, id: BudgetId) -> &Account {
-        &self.accounts[self.of_budget[&id]]
+        &self.accounts[self.index(id)]
     }
 
     /// The index of a budget's account.
     pub(crate) fn index(&self, id: BudgetId) -> usize {
-        self.of_budget[&id]
+        self.of_budget[id.index()].expect("every budget of the tree has an account")
     }
 
     fn each(&mut self, charge: &Charge, mut change: impl FnMut(&mut Account)) {

@@ -11,7 +11,7 @@ use crate::queue::LeafQueue;
 use crate::spec::OnPreempt;
 use crate::table::Table;
 use crate::workload::{Lease, Workload};
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
 
 /// A waiting allocated workload that looks for GPUs.
 pub(crate) struct Claimant<'a> {
@@ -36,7 +36,8 @@ pub(crate) struct Grant {
 /// The licences of one claimant, leaf by leaf, judged at one moment.
 pub(crate) struct Licences<'a> {
     pub claimant: &'a Claimant<'a>,
-    by_leaf: BTreeMap<BudgetId, Option<Grant>>,
+    /// By leaf, in their order.
+    by_leaf: Vec<(BudgetId, Option<Grant>)>,
     /// For licences that compare nobody: unallocated, own leaf, express.
     own: BudgetStanding,
 }
@@ -52,21 +53,11 @@ impl<'a> Licences<'a> {
         Licences { claimant, by_leaf, own }
     }
 
-    /// Past-contract GPUs that any licence could reach: an upper bound.
-    pub(crate) fn reachable_past(&self, pool: &Pool, express: bool) -> u32 {
-        let own = self.claimant.workload.spec.budget;
-        if self.by_leaf.is_empty() {
-            return 0;
-        }
-        let reached = |leaf: &BudgetId| *leaf == own || express || self.by_leaf.get(leaf).is_some_and(Option::is_some);
-        pool.past.iter().filter(|(leaf, _)| reached(leaf)).map(|(_, past)| past.gpus).sum()
-    }
-
     /// The licence to take a past-contract lease that lies on these nodes, if there is one.
     pub(crate) fn to_take(&self, victim: &Workload, on_express: bool) -> Option<Grant> {
         let claimant = self.claimant;
         // Only a short contract looks for GPUs on express nodes at all. One that was evicted itself takes nobody's: two would swap for ever.
-        if on_express && claimant.workload.attempts == 0 {
+        if on_express && claimant.workload.preemptions == 0 {
             return Some(self.without_comparison(Licence::Express, victim.spec.budget));
         }
         if victim.spec.budget == claimant.workload.spec.budget {
@@ -76,7 +67,19 @@ impl<'a> Licences<'a> {
             let by_age = own_age < claimant.aged_before && own_age < victim_age && victim.spec.on_preempt == OnPreempt::Resume;
             return (by_priority || by_age).then(|| self.without_comparison(Licence::OwnLeaf, victim.spec.budget));
         }
-        self.by_leaf.get(&victim.spec.budget).cloned().flatten()
+        self.grant(victim.spec.budget).cloned()
+    }
+
+    /// Leaves whose past-contract leases may be in question, those that stand highest first.
+    pub(crate) fn leaves_by_standing(&self) -> Vec<BudgetId> {
+        let mut leaves: Vec<_> = self.by_leaf.iter().map(|(leaf, grant)| (Reverse(grant.as_ref().map(|g| g.victim_side.standing)), *leaf)).collect();
+        leaves.sort_unstable();
+        leaves.into_iter().map(|(_, leaf)| leaf).collect()
+    }
+
+    fn grant(&self, leaf: BudgetId) -> Option<&Grant> {
+        let place = self.by_leaf.binary_search_by_key(&leaf, |(leaf, _)| *leaf).ok()?;
+        self.by_leaf[place].1.as_ref()
     }
 
     /// The licence to take unallocated leases: always.

@@ -1,13 +1,12 @@
 //! The state of one pool: its knobs, nodes, ledger and queue, and the leases that others may take.
 
-use crate::cluster::{Cluster, Depth, Lane};
+use crate::cluster::{Cluster, Depth};
 use crate::id::{BudgetId, NodeId, PoolId, WorkloadId};
 use crate::knobs::Knobs;
 use crate::ledger::Ledger;
 use crate::quantity::{Gpus, Ppm, Standing, Time};
 use crate::explain::Blocker;
 use crate::queue::{Queue, Size};
-use crate::table::Table;
 use crate::workload::{Lease, Workload};
 use crate::entry::Occupancy;
 use std::collections::{BTreeMap, BTreeSet};
@@ -31,9 +30,8 @@ pub(crate) struct Pool {
     pub claims: BTreeSet<WorkloadId>,
     /// By claimant, its victims that have ended: they do not start again before it has.
     pub barred: BTreeMap<WorkloadId, Vec<WorkloadId>>,
-    /// Unallocated leases that are not on their way out, and their GPUs.
+    /// Unallocated leases that are not on their way out.
     pub unallocated: BTreeSet<WorkloadId>,
-    pub unallocated_gpus: u32,
     /// Leases past their contract that are not on their way out, by leaf.
     pub past: BTreeMap<BudgetId, PastContract>,
     pub past_gpus: u32,
@@ -71,7 +69,6 @@ impl Pool {
             claims: BTreeSet::new(),
             barred: BTreeMap::new(),
             unallocated: BTreeSet::new(),
-            unallocated_gpus: 0,
             past: BTreeMap::new(),
             leaving: BTreeSet::new(),
             past_gpus: 0,
@@ -107,26 +104,13 @@ impl Pool {
         standing < Standing(u64::from(self.knobs.below_share.0))
     }
 
-    /// GPUs of leases on their way out that nobody holds yet.
-    pub(crate) fn leaving_unclaimed(&self, workloads: &Table<Workload>) -> u32 {
-        let leases = self.leaving.iter().filter_map(|id| workloads.get(id.0)?.lease()).filter(|lease| !lease.first_right);
-        let slots = leases.flat_map(|lease| lease.placement.iter());
-        slots.map(|slot| slot.gpus.minus(self.cluster.at(slot.node).held).count()).sum()
-    }
-
-    /// GPUs that allocated work reaches without taking anybody's contract: free or unallocated.
-    pub(crate) fn reachable(&self, express: bool) -> u32 {
-        let express_free = if express { self.cluster.free(Lane::Express).0 } else { 0 };
-        self.cluster.free(Lane::General).0 + express_free + self.unallocated_gpus
-    }
-
-    /// What stops a shape for which `reachable` GPUs are all it may have: their number, or how they lie.
-    pub(crate) fn out_of_reach(&self, size: Size, reachable: u32) -> Blocker {
+    /// What stops a gang for which `reachable` GPUs are all it may have: their number, or how they lie.
+    pub(crate) fn out_of_reach(&self, size: Size, reachable: u32, fitting: impl Fn() -> u32) -> Blocker {
         let (needed, reachable) = (Gpus(size.gpus()), Gpus(reachable));
         if reachable < needed {
             return Blocker::InUse { needed, reachable, protected_until: self.protections.first().map(|(until, _)| *until) };
         }
-        let members_fitting = self.cluster.members_within(size, Depth::Yielding).min(size.members.saturating_sub(1));
+        let members_fitting = fitting().min(size.members.saturating_sub(1));
         Blocker::Fragmented { needed_members: size.members, members_fitting, free: reachable }
     }
 
@@ -163,10 +147,11 @@ impl Pool {
             self.cluster.mark(&lease.placement, Some(if unallocated { Depth::Yielding } else { Depth::PastContract }));
         }
         if unallocated {
-            list(&mut self.unallocated, &mut self.unallocated_gpus, id, gpus, present);
+            list(&mut self.unallocated, id, present);
         } else if lease.past_contract {
             let past = self.past.entry(workload.spec.budget).or_default();
-            list(&mut past.leases, &mut past.gpus, id, gpus, present);
+            list(&mut past.leases, id, present);
+            past.gpus = if present { past.gpus + gpus } else { past.gpus - gpus };
             self.past_gpus = if present { self.past_gpus + gpus } else { self.past_gpus - gpus };
         }
     }
@@ -214,8 +199,7 @@ impl Pool {
     }
 }
 
-fn list(set: &mut BTreeSet<WorkloadId>, sum: &mut u32, id: WorkloadId, gpus: u32, present: bool) {
+fn list(set: &mut BTreeSet<WorkloadId>, id: WorkloadId, present: bool) {
     let changed = if present { set.insert(id) } else { set.remove(&id) };
     assert!(changed, "a lease is listed once");
-    *sum = if present { *sum + gpus } else { *sum - gpus };
 }

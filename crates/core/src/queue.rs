@@ -20,15 +20,18 @@ pub(crate) struct Shape {
     pub allocated: bool,
     /// May run on express GPUs.
     pub express: bool,
+    /// Short work that was evicted has no licence on express GPUs any more: it must not stand for work that has.
+    pub evicted: bool,
     /// Contracts of one class differ by less than a factor of 4: what an eviction may cost hangs on the contract.
     pub contract_class: u32,
 }
 
 impl Shape {
-    pub(crate) fn new(gang: Gang, on_preempt: OnPreempt, contract: Span, knobs: &Knobs) -> Shape {
+    pub(crate) fn new(gang: Gang, on_preempt: OnPreempt, contract: Span, preemptions: u32, knobs: &Knobs) -> Shape {
         let allocated = contract > Span::ZERO;
         let short = contract <= knobs.express_contract_max && gang.gpus().0 <= knobs.express_gpus_max;
-        Shape { gang, on_preempt, allocated, express: !allocated || short, contract_class: (64 - contract.0.leading_zeros()) / 2 }
+        let (express, evicted) = (!allocated || short, allocated && short && preemptions > 0);
+        Shape { gang, on_preempt, allocated, express, evicted, contract_class: (64 - contract.0.leading_zeros()) / 2 }
     }
 }
 

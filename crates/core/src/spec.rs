@@ -125,6 +125,8 @@ pub struct WorkloadSpec {
     pub min_runtime: Span,
     /// The most running time over all attempts; `end` work must state it.
     pub time_limit: Option<Span>,
+    /// How long its owner thinks that it runs, over all attempts. It is a hint: nothing ends by it, and the policy does not look at it.
+    pub expected_runtime: Option<Span>,
     /// What happens when it is preempted.
     pub on_preempt: OnPreempt,
     /// Order inside its leaf budget, nothing else; higher goes first.

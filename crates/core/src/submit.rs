@@ -41,7 +41,7 @@ pub(crate) fn submit(s: &mut Scheduler, id: WorkloadId, spec: &Arc<WorkloadSpec>
 
     let pool = &mut s.pools[spec.pool.index()];
     let charge = pool.ledger.charge_line(s.now, budget, spec.user);
-    let shape = pool.queue.shape_id(Shape::new(spec.gang, spec.on_preempt, contract, &pool.knobs));
+    let shape = pool.queue.shape_id(Shape::new(spec.gang, spec.on_preempt, contract, 0, &pool.knobs));
     let class = Class::of(spec, contract, pool.cluster.gpus());
     let charged = pool.cluster.charged(&spec.gang);
     let workload = Workload {
@@ -94,6 +94,11 @@ fn check_request(spec: &WorkloadSpec, pool: &Pool) -> Result<(), Rejection> {
     {
         return bad("time_limit", limit.to_string(), "from 1 s to 3650 d".into());
     }
+    if let Some(expected) = spec.expected_runtime
+        && (expected < Span::seconds(1) || expected > Span::days(3650))
+    {
+        return bad("expected_runtime", expected.to_string(), "from 1 s to 3650 d".into());
+    }
     if spec.on_preempt == OnPreempt::End && spec.min_runtime > Span::ZERO {
         let expected = format!("a time limit of at most {} for work that cannot go on after a preemption: its contract is its limit", pool.knobs.end_max);
         match spec.time_limit {
@@ -120,7 +125,7 @@ fn contract(spec: &WorkloadSpec, budget: &Budget, pool: &Pool, tree: &crate::bud
 }
 
 fn check_fits(spec: &WorkloadSpec, contract: Span, pool: &Pool) -> Result<(), Rejection> {
-    let shape = Shape::new(spec.gang, spec.on_preempt, contract, &pool.knobs);
+    let shape = Shape::new(spec.gang, spec.on_preempt, contract, 0, &pool.knobs);
     // Nodes are never taken away for good, so what fitted once fits for ever.
     if pool.queue.is_known(&shape) {
         return Ok(());

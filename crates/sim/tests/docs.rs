@@ -226,6 +226,7 @@ fn spec(budget: u32, members: u32, min_runtime: Span) -> Arc<WorkloadSpec> {
         gang: Gang::new(members, 8),
         min_runtime,
         time_limit: None,
+        expected_runtime: None,
         on_preempt: OnPreempt::Resume,
         priority: 0,
         checkpoint_every: None,

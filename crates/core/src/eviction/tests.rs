@@ -123,7 +123,7 @@ impl Setting {
         let claimant = Claimant { workload, below_share: true, overdue: false, aged_before: Time::MIN };
         let mut judge = Judge { pool: &mut s.pools[0], tree: &s.tree, standings: &mut Standings::default(), at: self.at };
         let licences = Licences::new(&claimant, past, &mut judge);
-        Search { pool: judge.pool, workloads: &s.workloads, licences: &licences, lanes: &[Lane::General], past, at: self.at }.run()
+        Search { pool: judge.pool, workloads: &s.workloads, licences: &licences, lanes: &[Lane::General], past, worth: true, at: self.at }.run()
     }
 }
 

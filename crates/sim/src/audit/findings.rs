@@ -1,12 +1,14 @@
 //! What the auditor found: which law, where, what was seen and what was expected; and how much was looked at.
 
+use serde::ser::SerializeStruct;
+use serde::{Serialize, Serializer};
 use std::fmt;
 
 /// At most this many violations are kept with their words; all are counted.
 const KEPT: usize = 200;
 
 /// The laws that a log is held against.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub enum Law {
     /// Time never runs back.
     TimeOrder,
@@ -59,7 +61,7 @@ pub enum Law {
 }
 
 /// One breach of a law.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Violation {
     /// Which law.
     pub law: Law,
@@ -74,7 +76,7 @@ pub struct Violation {
 }
 
 /// How much was looked at: a law with nothing to check is not a law kept.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Summary {
     pub lines: u64,
     pub instants: u64,
@@ -172,5 +174,17 @@ impl fmt::Display for Report {
             writeln!(f, "and {} more", self.found - self.violations.len() as u64)?;
         }
         write!(f, "{}", self.summary)
+    }
+}
+
+impl Serialize for Report {
+    /// `ok` before all else: whoever wants only the verdict need not count.
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut object = to.serialize_struct("Report", 4)?;
+        object.serialize_field("ok", &self.is_clean())?;
+        object.serialize_field("found", &self.found)?;
+        object.serialize_field("violations", &self.violations)?;
+        object.serialize_field("summary", &self.summary)?;
+        object.end()
     }
 }

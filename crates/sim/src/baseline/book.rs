@@ -9,8 +9,8 @@ use stipend_core::id::{LeaseId, WorkloadId};
 use stipend_core::quantity::{GpuMs, Span, Time};
 use stipend_core::spec::{OnPreempt, WorkloadSpec};
 
-/// What a backfilling baseline assumes of work without a time limit: this many times its contract, at least so long. Whoever outlives the
-/// assumption gets twice as much, again and again.
+/// What a backfilling baseline assumes of work that states neither a time limit nor an expected run time: this many times its contract, at
+/// least so long.
 #[derive(Clone, Copy, Debug)]
 pub struct Estimate {
     /// Times the contract.
@@ -60,6 +60,8 @@ pub(super) struct Workload {
     pub(super) attempt: u32,
     /// How long its earlier attempts ran.
     pub(super) ran: Span,
+    /// How much of that was banked, so that the next attempt need not do it again.
+    pub(super) done: Span,
     pub(super) phase: Phase,
 }
 
@@ -69,9 +71,18 @@ impl Workload {
         self.spec.time_limit.map(|limit| limit - self.ran)
     }
 
-    /// How long its next attempt is expected to run at most.
+    /// How long its next attempt is expected to run: its time limit and what its owner expects, whichever is less, as far as they are stated.
+    /// What was expected and is over already leaves the least that can be: a second, after which it will be corrected.
     pub(super) fn expected(&self, estimate: &Estimate) -> Span {
-        self.limit().unwrap_or_else(|| (self.contract * estimate.contracts).max(estimate.least))
+        let stated = self.spec.expected_runtime.map(|all| (all - self.done).max(Span::seconds(1)));
+        let known = self.limit().into_iter().chain(stated).min();
+        known.unwrap_or_else(|| (self.contract * estimate.contracts).max(estimate.least))
+    }
+
+    /// When its time limit ends its lease, if it has both: counted from the start until it runs.
+    pub(super) fn limit_end(&self) -> Option<Time> {
+        let lease = self.lease()?;
+        Some(lease.running.unwrap_or(lease.started) + self.limit()?)
     }
 
     /// Charged and protected in a log's words; a baseline makes no difference between the two.
@@ -125,7 +136,7 @@ impl Book {
         if id.index() >= self.slots.len() {
             self.slots.resize(id.index() + 1, Slot::Unknown);
         }
-        let workload = Workload { spec, contract, rank: self.ranks, attempt: 0, ran: Span::ZERO, phase: Phase::Waiting };
+        let workload = Workload { spec, contract, rank: self.ranks, attempt: 0, ran: Span::ZERO, done: Span::ZERO, phase: Phase::Waiting };
         self.ranks += 1;
         self.slots[id.index()] = Slot::Alive(Box::new(workload));
     }
@@ -202,7 +213,12 @@ impl Book {
     pub(super) fn end(&mut self, at: Time, id: WorkloadId) -> Lease {
         let workload = self.alive(id);
         let Phase::Leased(lease) = std::mem::replace(&mut workload.phase, Phase::Waiting) else { panic!("{id} has no lease") };
-        workload.ran = workload.ran + lease.running.map_or(Span::ZERO, |since| at - since);
+        if let Some(since) = lease.running {
+            workload.ran = workload.ran + (at - since);
+            if workload.spec.on_preempt == OnPreempt::Resume {
+                workload.done = workload.done + (lease.banked - since).max(Span::ZERO);
+            }
+        }
         self.ends.remove(&(lease.end, id));
         lease
     }

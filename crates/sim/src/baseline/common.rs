@@ -258,10 +258,14 @@ impl<Q: Queue> Baseline<Q> {
         while let Some(id) = self.book.due(at) {
             let workload = self.book.get(id).expect("it has a lease");
             let lease = workload.lease().expect("it has a lease");
-            match workload.spec.time_limit {
-                Some(limit) if lease.stop.is_none() && lease.running.is_some() => self.stop(at, id, Stop::TimeLimit(limit), log),
+            let limit = workload.limit_end().filter(|_| lease.stop.is_none() && lease.running.is_some());
+            match (limit, workload.spec.time_limit) {
+                (Some(end), Some(limit)) if end <= at => self.stop(at, id, Stop::TimeLimit(limit), log),
                 // It does not keep to what was expected of it: twice as long, and never less than a second.
-                _ => self.book.expect_end(id, at + (at - lease.started).max(Span::seconds(1))),
+                _ => {
+                    let twice = at + (at - lease.started).max(Span::seconds(1));
+                    self.book.expect_end(id, limit.map_or(twice, |end| end.min(twice)));
+                }
             }
         }
     }

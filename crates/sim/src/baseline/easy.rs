@@ -1,7 +1,8 @@
 //! EASY backfill with node reservations: whoever waits longest gets concrete nodes at the earliest time at which they are sure to be free,
 //! and others go first only if they cannot delay that.
 //!
-//! What is sure comes from time limits; work without one gets an [`Estimate`], which may turn out wrong. Another start is harmless if it is
+//! What counts as sure comes from time limits and from what owners expect, whichever is less; work that states neither gets an [`Estimate`].
+//! Both of the latter may turn out wrong: nobody is stopped for it, and the reservation is made anew. Another start is harmless if it is
 //! over by the reservation's time, or if it keeps to GPUs that the reservation leaves over: the free nodes outside of it, and on its
 //! nodes what is free beyond the reserved GPUs both now and then. The reservation prefers nodes with the least free now, as those keep the
 //! fewest others waiting.

@@ -48,7 +48,7 @@ impl<Q: Queue> Baseline<Q> {
             return Err(Rejection::NodeState { node: id, message: "it is not in a state from which it could get there" });
         }
         let (spec, occupants) = (node.spec.clone(), node.occupants.clone());
-        let ends = |w: &WorkloadId| self.book.get(*w).ok().filter(|w| w.spec.time_limit.is_some())?.lease().map(|l| l.end);
+        let ends = |w: &WorkloadId| self.book.get(*w).ok()?.limit_end();
         let drain_until = match state {
             NodeState::Draining(_) => occupants.iter().map(ends).collect::<Option<Vec<Time>>>().and_then(|ends| ends.into_iter().max()),
             _ => None,

@@ -10,11 +10,13 @@ use stipend_core::spec::{Gang, OnPreempt, WorkloadSpec};
 pub(super) fn check(spec: &WorkloadSpec) -> Result<(), Rejection> {
     let refuse = |field, value: String, expected: &str| Err(Rejection::Request { field, value, expected: expected.into() });
     let limit = spec.time_limit.map_or(1, |limit| limit.0);
+    let expected = spec.expected_runtime.map_or(1, |expected| expected.0);
     match spec.gang {
         Gang { members: 0, .. } => refuse("members", "0".into(), "at least 1"),
         Gang { gpus_per_member: 0, .. } => refuse("gpus_per_member", "0".into(), "at least 1"),
         _ if spec.min_runtime.0 < 0 => refuse("min_runtime", spec.min_runtime.to_string(), "0 or more"),
         _ if limit <= 0 => refuse("time_limit", Span(limit).to_string(), "more than 0"),
+        _ if expected <= 0 => refuse("expected_runtime", Span(expected).to_string(), "more than 0"),
         _ if spec.on_preempt == OnPreempt::End && spec.time_limit.is_none() => {
             refuse("time_limit", "none".into(), "`end` work states its time limit")
         }

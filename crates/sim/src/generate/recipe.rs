@@ -81,6 +81,8 @@ impl Recipe {
             OnPreempt::End => Some(limit),
             _ => self.time_limit.map(|factor| round_up(Span((work.0 as f64 * factor) as i64))),
         };
+        // Whoever must state a limit thinks that the work takes about that; others think so without having to state it.
+        let expected_runtime = Some(round_up(Span(declared)));
         let checkpoint_every = checkpoint_default(min_runtime);
         let spec = WorkloadSpec {
             budget,
@@ -89,6 +91,7 @@ impl Recipe {
             gang,
             min_runtime,
             time_limit,
+            expected_runtime,
             on_preempt,
             priority: self.priority,
             checkpoint_every: (on_preempt == OnPreempt::Resume).then_some(checkpoint_every),
@@ -159,6 +162,8 @@ mod tests {
                     assert!(job.work <= spec.min_runtime && spec.min_runtime <= Span::hours(24));
                 }
             }
+            let expected = spec.expected_runtime.expect("everybody has an idea");
+            assert!(job.work < expected && expected.0 <= job.work.0 * 205 / 100 + 60_000);
             assert!(job.checkpoint_every <= spec.min_runtime, "something is banked in every contract");
         }
     }

@@ -171,6 +171,7 @@ fn submitted(id: WorkloadId, of: &spec::WorkloadSpec, answer: (Gpus, Span, entry
         charged_gpus: charged_gpus.0,
         min_runtime_ms: min_runtime.0,
         time_limit_ms: of.time_limit.map(|span| span.0),
+        expected_runtime_ms: of.expected_runtime.map(|span| span.0),
         on_preempt: match of.on_preempt {
             spec::OnPreempt::Resume => OnPreempt::Resume,
             spec::OnPreempt::Restart => OnPreempt::Restart,

@@ -172,6 +172,9 @@ pub struct Submitted {
     pub min_runtime_ms: i64,
     #[serde(deserialize_with = "present")]
     pub time_limit_ms: Option<i64>,
+    /// How long its owner thinks that it runs.
+    #[serde(deserialize_with = "present")]
+    pub expected_runtime_ms: Option<i64>,
     pub on_preempt: OnPreempt,
     /// How often it says that it banks its progress.
     #[serde(deserialize_with = "present")]

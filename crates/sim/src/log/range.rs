@@ -86,6 +86,8 @@ fn check_submitted(submitted: &Submitted) -> Result<(), String> {
     within("memory_per_member_bytes", i64::try_from(submitted.memory_per_member_bytes).unwrap_or(i64::MAX), (0, 1 << 53))?;
     within("min_runtime_ms", submitted.min_runtime_ms, (0, TIME_MAX))?;
     within("time_limit_ms", submitted.time_limit_ms.unwrap_or(0), (0, TIME_MAX))?;
+    within("expected_runtime_ms", submitted.expected_runtime_ms.unwrap_or(0), (0, TIME_MAX))?;
+    within("expected_runtime_ms", submitted.expected_runtime_ms.unwrap_or(0), (0, TIME_MAX))?;
     within("checkpoint_every_ms", submitted.checkpoint_every_ms.unwrap_or(0), (0, TIME_MAX))
 }
 

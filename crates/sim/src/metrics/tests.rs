@@ -67,6 +67,7 @@ impl Tape {
             gang: Gang::new(1, gpus),
             min_runtime,
             time_limit: None,
+            expected_runtime: None,
             on_preempt: OnPreempt::Resume,
             priority: 0,
             checkpoint_every: None,

@@ -54,6 +54,8 @@ pub(crate) struct WorkloadFile {
     pub(crate) min_runtime: Length,
     /// The most running time over all attempts.
     pub(crate) time_limit: Option<Spanned<Length>>,
+    /// How long its owner thinks that it runs, over all attempts. Default: nothing is said.
+    pub(crate) expected_runtime: Option<Spanned<Length>>,
     /// `resume` (default), `restart` or `end`.
     #[serde(default)]
     pub(crate) on_preempt: OnPreemptText,

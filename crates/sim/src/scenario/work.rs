@@ -50,6 +50,10 @@ impl Parts<'_> {
         if let Some(limit) = file.time_limit.as_ref().filter(|limit| limit.get_ref().0 == Span::ZERO) {
             return Err(self.source.error(limit.span(), "time_limit = 0: nothing could run; leave it out for no limit"));
         }
+        if let Some(expected) = file.expected_runtime.as_ref().filter(|expected| expected.get_ref().0 < Span::seconds(1)) {
+            let message = format!("expected_runtime = {}: at least \"1s\"; leave it out to say nothing", expected.get_ref().0);
+            return Err(self.source.error(expected.span(), message));
+        }
         if file.work.get_ref().0 == Span::ZERO {
             return Err(self.source.error(file.work.span(), "work = 0: a workload has some work to do, such as \"10m\""));
         }
@@ -73,6 +77,7 @@ impl Parts<'_> {
             gang,
             min_runtime,
             time_limit,
+            expected_runtime: file.expected_runtime.as_ref().map(|expected| expected.get_ref().0),
             on_preempt,
             priority: file.priority,
             checkpoint_every: (on_preempt == OnPreempt::Resume && file.checkpoint_known).then_some(checkpoint_every),

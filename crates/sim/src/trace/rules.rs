@@ -31,6 +31,8 @@ pub(crate) struct TraceFile {
     pub(crate) min_runtime: Option<Length>,
     /// The time limit of rows that state none, as a multiple of their work. Default: none, but 1.5 for `end` work.
     pub(crate) time_limit: Option<Fraction>,
+    /// What people think that their work takes, as a multiple of what it takes: evenly between these two. Default: nothing is said.
+    pub(crate) estimates: Option<Spanned<[Fraction; 2]>>,
     /// The part of the rows that state nothing that can resume. Default 1.
     pub(crate) resume: Option<Fraction>,
     /// The part of them that restarts; the rest ends. `end` work that is longer than the knob `end_max` restarts instead. Default 0.
@@ -62,6 +64,8 @@ pub(crate) struct Rules {
     pub(crate) first_user: u32,
     pub(crate) min_runtime: Span,
     pub(crate) time_limit: Option<f64>,
+    /// The bounds of expected run times, as multiples of the work.
+    pub(crate) estimates: Option<(f64, f64)>,
     pub(crate) resume: f64,
     pub(crate) restart: f64,
     pub(crate) unallocated: f64,
@@ -78,6 +82,7 @@ impl TraceFile {
             first_user,
             min_runtime: self.min_runtime.map_or(knobs.min_runtime_max, Span::from),
             time_limit: self.time_limit.map(Fraction::value),
+            estimates: self.estimates.as_ref().map(|bounds| bounds.get_ref().map(Fraction::value)).map(|[low, high]| (low, high)),
             resume: self.resume.map_or(1.0, Fraction::value),
             restart: self.restart.value(),
             unallocated: self.unallocated.value(),
@@ -106,10 +111,10 @@ impl Rules {
         let unallocated = row.min_runtime_ms == 0 || (row.min_runtime_ms < 0 && chance(1) < self.unallocated);
         let on_preempt = self.on_preempt(row, chance(2), unallocated);
         let stated_limit = (row.limit_ms > 0).then_some(Span(row.limit_ms));
-        let ruled_limit = |factor: f64| Span(whole_minutes((work.0 as f64 * factor) as i64));
+        let times = |factor: f64| Span(whole_minutes((work.0 as f64 * factor) as i64));
         let time_limit = match on_preempt {
-            OnPreempt::End => Some(stated_limit.unwrap_or_else(|| ruled_limit(self.time_limit.unwrap_or(1.5))).min(self.end_max)),
-            _ => stated_limit.or(self.time_limit.map(ruled_limit)),
+            OnPreempt::End => Some(stated_limit.unwrap_or_else(|| times(self.time_limit.unwrap_or(1.5))).min(self.end_max)),
+            _ => stated_limit.or(self.time_limit.map(times)),
         };
         let min_runtime = match on_preempt {
             _ if unallocated => Span::ZERO,
@@ -117,6 +122,7 @@ impl Rules {
             _ if row.min_runtime_ms > 0 => Span(row.min_runtime_ms.max(60_000)),
             _ => Span(whole_minutes(work.0)).min(self.min_runtime),
         };
+        let expected_runtime = self.estimates.map(|(low, high)| times(low + (high - low) * chance(3)));
         let checkpoint_every = self.checkpoint_every.unwrap_or_else(|| checkpoint_default(min_runtime));
         let spec = WorkloadSpec {
             budget: self.budgets[row.team as usize],
@@ -125,6 +131,7 @@ impl Rules {
             gang: self.gang(row),
             min_runtime,
             time_limit,
+            expected_runtime,
             on_preempt,
             priority: row.priority,
             checkpoint_every: (on_preempt == OnPreempt::Resume).then_some(checkpoint_every),
@@ -170,6 +177,7 @@ mod tests {
             first_user: 5,
             min_runtime: Span::hours(8),
             time_limit: None,
+            estimates: None,
             resume,
             restart,
             unallocated: 0.0,
@@ -210,6 +218,17 @@ mod tests {
         assert_eq!((spec.on_preempt, spec.min_runtime, spec.time_limit), (OnPreempt::Restart, Span::hours(1), Some(Span::hours(2))));
         let unallocated = Row { min_runtime_ms: 0, ..stated };
         assert_eq!(rules(0.0, 0.0).job(&unallocated, 0).spec.min_runtime, Span::ZERO);
+    }
+
+    #[test]
+    fn expected_run_times_lie_between_the_bounds_and_shift_nothing_else() {
+        let told = Rules { estimates: Some((1.05, 2.05)), ..rules(0.6, 0.2) };
+        for number in 0..1000 {
+            let (with, without) = (told.job(&row(1, Span::hours(10)), number), rules(0.6, 0.2).job(&row(1, Span::hours(10)), number));
+            let expected = with.spec.expected_runtime.expect("all rows have one");
+            assert!((Span::minutes(630)..=Span::minutes(1231)).contains(&expected), "{expected}");
+            assert_eq!(WorkloadSpec { expected_runtime: None, ..(*with.spec).clone() }, *without.spec);
+        }
     }
 
     #[test]

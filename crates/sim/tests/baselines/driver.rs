@@ -56,6 +56,7 @@ pub(crate) fn spec(job: &Job) -> Arc<WorkloadSpec> {
         gang: job.gang,
         min_runtime: job.time_limit,
         time_limit: Some(job.time_limit),
+        expected_runtime: None,
         on_preempt: OnPreempt::Restart,
         priority: 0,
         checkpoint_every: None,

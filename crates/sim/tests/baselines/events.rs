@@ -204,6 +204,33 @@ fn backfill_estimates_work_without_a_limit_and_corrects_itself() -> Result<(), R
 }
 
 #[test]
+fn backfill_believes_the_lesser_of_limit_and_expectation_and_stops_nobody_for_it() -> Result<(), Rejection> {
+    let mut story = Story::of(Box::new(baseline::easy(Estimate::default())));
+    let expects = |limit: Option<i64>, minutes| {
+        move |spec: &mut WorkloadSpec| {
+            spec.time_limit = limit.map(Span::minutes);
+            spec.expected_runtime = Some(Span::minutes(minutes));
+        }
+    };
+    // It outlives its 30 minutes, is then given an hour in all, and its limit ends it after 70 minutes.
+    story.submit(0, 0, Gang::new(1, 8), expects(Some(70), 30))?;
+    story.submit(1, 1, Gang::new(2, 8), |_| {})?;
+    story.submit(2, 2, Gang::new(1, 8), expects(None, 30))?;
+    story.submit(3, 3, Gang::new(1, 8), expects(None, 29))?;
+    story.end(100, 3, 1, Exit::Completed)?;
+    assert_eq!(story.policy.next_wakeup(), Some(Time(1_800_000)));
+    story.tell(1800, Event::Tick)?;
+    assert_eq!(story.policy.next_wakeup(), Some(Time(3_600_000)));
+    story.tell(3600, Event::Tick)?;
+    assert_eq!(story.policy.next_wakeup(), Some(Time(4_200_000)));
+    story.tell(4200, Event::Tick)?;
+    let said = story.said();
+    assert_eq!(said[..4], ["0 start w0#1 on n0:8", "3 start w3#1 on n1:8", "100 end w3 Completed, lost 0 GPU-s", "1800 start w2#1 on n1:8"]);
+    assert!(said[4..].iter().all(|line| line.starts_with("4200 ") && line.contains("w0")), "{said:?}");
+    Ok(())
+}
+
+#[test]
 fn a_partition_follows_the_budgets() -> Result<(), Rejection> {
     let mut story = Story::of(Box::new(baseline::partition()));
     let mut change = equal_teams(2);

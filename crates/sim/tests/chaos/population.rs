@@ -67,6 +67,8 @@ impl Population {
             gang: self.gang(dice),
             min_runtime,
             time_limit,
+            // What the policy must not look at: any number will do, and no dice are thrown for it.
+            expected_runtime: (limit % 3 == 0).then_some(Span(limit)),
             on_preempt,
             priority: dice.from(-2, 2) as i16,
             checkpoint_every: dice.once_in(2).then(|| Span(dice.around(self.unit))),

@@ -1,13 +1,14 @@
 //! `stipend sim check`.
 
 use crate::failure::{Answer, Failure, Outcome};
-use crate::output;
+use crate::output::{self, Format};
 use crate::simulation;
 use anyhow::Context;
 use clap::Args;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::PathBuf;
+use stipend_sim::audit::Report;
 
 /// Hold an event log against the laws of the scheduler.
 ///
@@ -18,12 +19,16 @@ use std::path::PathBuf;
 pub(crate) struct Check {
     /// The event log's file; `-` reads it from stdin
     events: PathBuf,
+    /// How to print what was found; `json` is one object
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
+    format: Format,
 }
 
 const EXAMPLES: &str = "\
 Examples:
   stipend sim run scenarios/lab.toml --policy budget --events log.jsonl
   stipend sim check log.jsonl
+  stipend sim check log.jsonl --format json
   zstd -dc log.jsonl.zst | stipend sim check -";
 
 const HINT: &str = "`stipend sim run SCENARIO --events FILE` writes an event log";
@@ -39,12 +44,18 @@ impl Check {
         };
         let audited = simulation::audit(log).map_err(|failure| failure.context(format!("{file} is no whole event log")).hint(HINT));
         let report = audited?;
-        let verdict = match report.found {
-            0 => "every law was kept".to_owned(),
-            1 => "1 breach of a law".to_owned(),
-            found => format!("{found} breaches of laws"),
-        };
-        output::text(&format!("{report}\n{verdict}"))?;
+        match self.format {
+            Format::Table => output::text(&format!("{report}\n{}", verdict(&report)))?,
+            Format::Json => output::json(&report)?,
+        }
         Ok(if report.is_clean() { Answer::Yes } else { Answer::No })
+    }
+}
+
+fn verdict(report: &Report) -> String {
+    match report.found {
+        0 => "every law was kept".to_owned(),
+        1 => "1 breach of a law".to_owned(),
+        found => format!("{found} breaches of laws"),
     }
 }

@@ -106,6 +106,7 @@ impl Script {
             charged_gpus: gpus,
             min_runtime_ms: contract,
             time_limit_ms: None,
+            expected_runtime_ms: None,
             on_preempt: OnPreempt::Resume,
             checkpoint_every_ms: None,
             start: None,
