@@ -10,7 +10,7 @@ use crate::id::{BudgetId, LeaseId, NodeId, PoolId, WorkloadId};
 use crate::licence::{Claimant, Judge, Licences, reason};
 use crate::order::{OpenLeaf, Standings, next_allocated, next_unallocated, standings_down_to};
 use crate::perform::perform;
-use crate::placement::{place, place_before_drain};
+use crate::placement::{lanes, place, place_before_drain};
 use crate::plan::{Decision, LicensedLeaf, PassedOver, Plan, Preemption};
 use crate::pool::Pool;
 use crate::quantity::{Gpus, Span, Time};
@@ -550,9 +550,4 @@ impl<'a> Cycle<'a> {
         }
         Ok(())
     }
-}
-
-/// The lanes to try, one set after the other: express first for work that may go there, so that it leaves the rest to others.
-fn lanes(express: bool) -> &'static [&'static [Lane]] {
-    if express { &[&[Lane::Express], &[Lane::General], &[Lane::Express, Lane::General]] } else { &[&[Lane::General]] }
 }

@@ -27,6 +27,11 @@ struct Room {
     left_over: u32,
 }
 
+/// The lanes to try, one set after the other: express first for work that may go there, so that it leaves the rest to others.
+pub(crate) fn lanes(express: bool) -> &'static [&'static [Lane]] {
+    if express { &[&[Lane::Express], &[Lane::General], &[Lane::Express, Lane::General]] } else { &[&[Lane::General]] }
+}
+
 /// Slots for a gang on free GPUs of these lanes, or `None`.
 pub(crate) fn place(cluster: &Cluster, lanes: &[Lane], gang: &Gang) -> Option<Vec<Slot>> {
     if gang.members == 1 {

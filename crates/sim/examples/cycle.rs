@@ -118,6 +118,7 @@ impl Bench {
             kind: WorkloadKind::Batch,
             priority: self.below(3) as i16,
             time_limit: None,
+            expected_runtime: None,
             checkpoint_every: None,
         };
         let workload = WorkloadId(self.next);

@@ -25,6 +25,7 @@ fn workload(budget: BudgetId, gang: Gang, min_runtime: Span) -> Event {
         gang,
         min_runtime,
         time_limit: None,
+        expected_runtime: None,
         on_preempt: OnPreempt::Resume,
         priority: 0,
         checkpoint_every: None,
