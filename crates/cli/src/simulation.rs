@@ -93,7 +93,13 @@ impl Scenario {
     }
 
     /// Runs a policy; `progress` is told which fraction is done. Returns what should be said beside the result.
-    pub(crate) fn run(&self, seed: u64, name: PolicyName, observers: &mut [&mut dyn Observer], progress: &mut dyn FnMut(f64)) -> Vec<String> {
+    pub(crate) fn run(
+        &self,
+        seed: u64,
+        name: PolicyName,
+        observers: &mut [&mut dyn Observer],
+        progress: &mut dyn FnMut(f64),
+    ) -> Vec<String> {
         let mut policy = name.policy();
         let mut reach = |now: Time, end: Time| progress(now.0 as f64 / end.0.max(1) as f64);
         let summary = engine::run(&self.0, seed, policy.as_mut(), observers, Some(&mut reach));
@@ -110,7 +116,10 @@ fn notes(name: PolicyName, seed: u64, summary: &RunSummary, names: &dyn Names) -
     });
     let faults = summary.fault_examples.first().map(|(at, rejection)| {
         let (first, why) = (names.time(*at), Refusal { rejection, names });
-        format!("{name} with seed {seed} refused {} reports of the simulated machines, a fault of this program; the first, at {first}: {why}", summary.faults)
+        format!(
+            "{name} with seed {seed} refused {} reports of the simulated machines, a fault of this program; the first, at {first}: {why}",
+            summary.faults
+        )
     });
     refused.into_iter().chain(faults).collect()
 }

@@ -152,12 +152,14 @@ fn an_audit_as_a_table_and_as_json() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("audit");
     std::fs::create_dir_all(&folder).expect("there is room");
     let scenario = tests().join("tiny.toml");
-    let args = ["sim", "run", scenario.to_str().expect("a path in UTF-8"), "--set", "measure=2h", "--policy", "budget", "--events", "kept.jsonl"];
+    let args =
+        ["sim", "run", scenario.to_str().expect("a path in UTF-8"), "--set", "measure=2h", "--policy", "budget", "--events", "kept.jsonl"];
     assert!(stipend(&args).current_dir(&folder).output().expect("the program starts").status.success());
     // Two runs of the same attempt, the second where the first still runs.
     let text = std::fs::read_to_string(folder.join("kept.jsonl")).expect("the log was written");
     let started = text.lines().find(|line| line.contains("\"started\"")).expect("something started");
-    std::fs::write(folder.join("broken.jsonl"), text.replacen(started, &format!("{started}\n{started}"), 1)).expect("the folder takes files");
+    std::fs::write(folder.join("broken.jsonl"), text.replacen(started, &format!("{started}\n{started}"), 1))
+        .expect("the folder takes files");
     check_in(&folder, &["sim", "check", "kept.jsonl"], "check-kept-table.txt");
     check_in(&folder, &["sim", "check", "kept.jsonl", "--format", "json"], "check-kept-json.txt");
     check_in(&folder, &["sim", "check", "broken.jsonl"], "check-broken-table.txt");

@@ -26,7 +26,12 @@ fn the_reference_is_the_help() {
     let commands: [&[&str]; 6] = [&[], &["sim"], &["sim", "run"], &["sim", "check"], &["completions"], &["man"]];
     let mut page = INTRODUCTION.to_owned();
     for command in commands {
-        let output = Command::new(env!("CARGO_BIN_EXE_stipend")).args(command).arg("--help").env("COLUMNS", "80").output().expect("the program starts");
+        let output = Command::new(env!("CARGO_BIN_EXE_stipend"))
+            .args(command)
+            .arg("--help")
+            .env("COLUMNS", "80")
+            .output()
+            .expect("the program starts");
         let help = String::from_utf8(output.stdout).expect("help is text");
         let help: Vec<&str> = help.lines().map(str::trim_end).collect();
         let name = ["stipend"].iter().chain(command).copied().collect::<Vec<_>>().join(" ");

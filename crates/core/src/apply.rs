@@ -144,7 +144,13 @@ pub(crate) fn node_changed(s: &mut Scheduler, id: NodeId, log: &mut Vec<Entry>) 
     let pool = pool_mut(s, id);
     pool.stir();
     let node = pool.cluster.at(id);
-    log.push(Entry::Node { node: id, spec: node.spec.clone(), state: node.state, drain_until: node.drain_until, reason: node.reason.clone() });
+    log.push(Entry::Node {
+        node: id,
+        spec: node.spec.clone(),
+        state: node.state,
+        drain_until: node.drain_until,
+        reason: node.reason.clone(),
+    });
 }
 
 /// Counts a node's part of the pool's capacity anew.

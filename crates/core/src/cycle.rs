@@ -2,22 +2,25 @@
 //!
 //! Who goes first is in `order.rs`, who may evict whom in `licence.rs`, whom exactly in `eviction.rs`, where in `placement.rs`.
 
+mod open;
+mod settle;
+
 use crate::cluster::{Depth, Lane};
 use crate::entry::{Entry, Licence, Occupancy, Placement, Slot};
 use crate::eviction::{Found, Search};
 use crate::explain::{Blocker, Tier, Why};
-use crate::id::{BudgetId, LeaseId, NodeId, PoolId, WorkloadId};
+use crate::id::{BudgetId, PoolId, WorkloadId};
 use crate::licence::{Claimant, Judge, Licences, reason};
 use crate::order::{OpenLeaf, Standings, next_allocated, next_unallocated, standings_down_to};
 use crate::perform::perform;
 use crate::placement::{lanes, place, place_before_drain};
-use crate::plan::{Decision, LicensedLeaf, PassedOver, Plan, Preemption};
+use crate::plan::{Decision, PassedOver, Plan, Preemption};
 use crate::pool::Pool;
 use crate::quantity::{Gpus, Span, Time};
-use crate::queue::{Blocked, Gate, LeafQueue, Licensed, ShapeId, Size, head};
+use crate::queue::{Blocked, ShapeId, Size, head};
 use crate::scheduler::Scheduler;
 use crate::spec::OnPreempt;
-use crate::workload::{Phase, StopCause, Workload};
+use crate::workload::{StopCause, Workload};
 
 /// Decides everything that is to be decided now, and does it.
 pub(crate) fn run(s: &mut Scheduler, log: &mut Vec<Entry>) -> Plan {
@@ -122,63 +125,6 @@ impl<'a> Cycle<'a> {
         self.plan.decisions.push(decision);
     }
 
-    fn settle_timers(&mut self) {
-        let now = self.now();
-        while let Some((due, id)) = self.pool().timers.first().copied()
-            && due <= now
-        {
-            let workload = self.workload(id);
-            let lease = workload.lease().expect("a timer is of a lease");
-            let lease_id = lease.id(id);
-            let decision = match &lease.stop {
-                Some(stop) if !stop.signalled => Decision::Signal { lease: lease_id },
-                Some(_) => Decision::Stuck { lease: lease_id },
-                None if lease.running.is_none() => Decision::Stop { lease: lease_id, cause: StopCause::StartTimeout },
-                None => Decision::Stop { lease: lease_id, cause: StopCause::TimeLimit },
-            };
-            self.decide(decision);
-        }
-    }
-
-    fn settle_claims(&mut self) {
-        if self.pool().claims.is_empty() {
-            return;
-        }
-        for id in self.pool().claims.clone() {
-            let Phase::Claiming(claim) = &self.workload(id).phase else { continue };
-            if crate::claim::is_complete(&self.s.pools[self.pool], claim) {
-                self.decide(Decision::StartClaimed { workload: id });
-            }
-        }
-    }
-
-    fn settle_drains(&mut self) {
-        let now = self.now();
-        for id in self.pool().draining.clone() {
-            let node = self.pool().cluster.at(id);
-            let over = node.drain_until.is_some_and(|until| until <= now);
-            let leases = node.leases.clone();
-            if over {
-                for workload in &leases {
-                    let lease = self.workload(*workload).lease().expect("it holds a lease");
-                    if lease.stop.is_none() {
-                        self.preempt_for_drain(lease.id(*workload), id);
-                    }
-                }
-            }
-            if leases.is_empty() {
-                self.decide(Decision::Drained { node: id });
-            }
-        }
-    }
-
-    fn preempt_for_drain(&mut self, lease: LeaseId, node: NodeId) {
-        let (signal_at, why) = (self.now(), Why::DrainEnds { node });
-        let preemption = Preemption { cause: StopCause::Drain, node: Some(node), licence: Licence::Drain, signal_at, why };
-        self.decide(Decision::Preempt { lease, preemption });
-        self.decide(Decision::Signal { lease });
-    }
-
     /// Next to nothing is done after an event that freed nothing and queued nothing.
     fn is_worth_walking(&mut self) -> bool {
         let now = self.now();
@@ -218,7 +164,9 @@ impl<'a> Cycle<'a> {
     /// Idle GPUs go to unallocated work, by the tree.
     fn fill(&mut self) {
         let now = self.now();
-        let idle = |pool: &Pool| pool.cluster.free(Lane::General).0 + pool.cluster.free(Lane::Express).0 > 0 || !pool.cluster.maintenance.is_empty();
+        let idle = |pool: &Pool| {
+            pool.cluster.free(Lane::General).0 + pool.cluster.free(Lane::Express).0 > 0 || !pool.cluster.maintenance.is_empty()
+        };
         if self.pool().queue.unallocated.is_empty() || !idle(self.pool()) {
             return;
         }
@@ -229,103 +177,6 @@ impl<'a> Cycle<'a> {
             let id = self.head(&open[index]);
             let result = self.try_fill(id);
             self.close(&mut open, index, id, result);
-        }
-    }
-
-    /// The leaves with shapes that something could have helped since they were last tried, at most so many of each leaf, rotating.
-    fn open(&mut self, allocated: bool) -> Vec<OpenLeaf> {
-        let pool = &mut self.s.pools[self.pool];
-        let mut queues = std::mem::take(if allocated { &mut pool.queue.allocated } else { &mut pool.queue.unallocated });
-        let mut open = Vec::new();
-        for (leaf, queue) in queues.iter_mut().filter(|(_, queue)| queue.waiting > 0) {
-            let mut of_leaf = OpenLeaf { leaf: *leaf, allocated, shapes: Vec::new(), depths: Vec::new() };
-            if allocated { self.open_allocated(queue, &mut of_leaf) } else { self.open_unallocated(queue, &mut of_leaf) }
-            self.rotate(&mut of_leaf);
-            if !of_leaf.shapes.is_empty() {
-                open.push(of_leaf);
-            }
-        }
-        let pool = &mut self.s.pools[self.pool];
-        *(if allocated { &mut pool.queue.allocated } else { &mut pool.queue.unallocated }) = queues;
-        open
-    }
-
-    /// A blocked shape is worth another try if GPUs came within reach on which it may fit, or if its licences may reach further now.
-    fn open_allocated(&mut self, queue: &mut LeafQueue, open: &mut OpenLeaf) {
-        let now = self.s.now;
-        let mut licensed = None;
-        for Gate { shape, size, blocked } in &queue.gates {
-            let pool = &self.s.pools[self.pool];
-            let Some(blocked) = blocked else {
-                open.push(*shape, None);
-                continue;
-            };
-            if blocked.reach != pool.reach && pool.cluster.may_fit(*size, Depth::Yielding) {
-                open.push(*shape, Some(Depth::Yielding));
-                continue;
-            }
-            let due = blocked.takeable != pool.takeable || now >= blocked.retry_at;
-            if !due || !pool.cluster.may_fit(*size, Depth::PastContract) {
-                // What is not due is looked at again when it is; what cannot fit waits for an event.
-                self.retry_at = self.retry_at.min(if due { Time::MAX } else { blocked.retry_at });
-                continue;
-            }
-            let within_reach = pool.cluster.reachable(size.express);
-            let licensed = *licensed.get_or_insert_with(|| self.licensed(open.leaf, queue));
-            self.retry_at = self.retry_at.min(licensed.until);
-            if size.express || within_reach + licensed.gpus >= size.gpus() {
-                open.push(*shape, Some(Depth::PastContract));
-            }
-        }
-        if licensed.is_some() {
-            queue.licensed = licensed;
-        }
-    }
-
-    /// What the licences of a leaf reach: looked at anew when leases became takeable, and now and then as standings drift.
-    fn licensed(&mut self, leaf: BudgetId, queue: &LeafQueue) -> Licensed {
-        let at = self.s.now;
-        let pool = &mut self.s.pools[self.pool];
-        if let Some(licensed) = queue.licensed.filter(|l| l.takeable == pool.takeable && at < l.until) {
-            return licensed;
-        }
-        let (takeable, until) = (pool.takeable, at + pool.knobs.retry_every);
-        let mut judge = Judge { pool, tree: &self.s.tree, standings: &mut self.standings, at };
-        let licensed = Licensed { gpus: judge.reachable_past(leaf, queue, &self.s.workloads), takeable, until };
-        self.plan.licensed.push(LicensedLeaf { pool: PoolId(self.pool as u16), leaf, licensed });
-        licensed
-    }
-
-    /// The same for a leaf whose queue is in its place.
-    fn licensed_now(&mut self, leaf: BudgetId) -> u32 {
-        let mut queues = std::mem::take(&mut self.s.pools[self.pool].queue.allocated);
-        let gpus = queues.get_mut(&leaf).map_or(0, |queue| {
-            let licensed = self.licensed(leaf, queue);
-            queue.licensed = Some(licensed);
-            licensed.gpus
-        });
-        self.s.pools[self.pool].queue.allocated = queues;
-        gpus
-    }
-
-    fn open_unallocated(&self, queue: &LeafQueue, open: &mut OpenLeaf) {
-        let freed = self.s.pools[self.pool].freed;
-        let is_open = |gate: &&Gate| gate.blocked.is_none_or(|blocked| blocked.reach != freed);
-        queue.gates.iter().filter(is_open).for_each(|gate| open.push(gate.shape, None));
-    }
-
-    /// Of more shapes than one cycle tries, those whose turn it is; over some cycles all are tried.
-    fn rotate(&mut self, open: &mut OpenLeaf) {
-        let pool = &self.s.pools[self.pool];
-        let (count, shapes_max) = (open.shapes.len(), pool.knobs.shapes_max.max(1) as usize);
-        if count > shapes_max {
-            let first = (pool.walks as usize).wrapping_mul(shapes_max) % count;
-            let mut place = 0;
-            open.retain(|_, _| {
-                place += 1;
-                (place - 1 + count - first) % count < shapes_max
-            });
-            self.retry_at = self.retry_at.min(self.s.now + Span::seconds(1));
         }
     }
 
@@ -353,7 +204,8 @@ impl<'a> Cycle<'a> {
                 // What was opened because it might fit and can no longer is closed again; it is as blocked as before.
                 self.begin_walk();
                 let pool = &self.s.pools[self.pool];
-                let may_fit = |shape, depth: Option<Depth>| depth.is_none_or(|depth| pool.cluster.may_fit(pool.queue.shape(shape).size(), depth));
+                let may_fit =
+                    |shape, depth: Option<Depth>| depth.is_none_or(|depth| pool.cluster.may_fit(pool.queue.shape(shape).size(), depth));
                 open.iter_mut().for_each(|leaf| leaf.retain(may_fit));
                 open.retain(|leaf| !leaf.shapes.is_empty());
             }
@@ -477,7 +329,7 @@ impl<'a> Cycle<'a> {
             let lease = workload.lease().expect("a victim holds a lease");
             let lease_id = lease.id(victim.id);
             let why = Why::Yields(Box::new(reason(&victim.grant, id, lease, victim.loss)));
-            let signal_at = self.signal_at(victim.id);
+            let signal_at = self.signal_at(victim.id, victim.grant.licence);
             let cause = StopCause::Preempted { claimant: id };
             let preemption = Preemption { cause, node: None, licence: victim.grant.licence, signal_at, why };
             self.decide(Decision::Preempt { lease: lease_id, preemption });
@@ -487,13 +339,16 @@ impl<'a> Cycle<'a> {
         }
     }
 
-    /// When a victim's stop signal goes out: at its next checkpoint where one is known to come soon, else now.
-    fn signal_at(&self, victim: WorkloadId) -> Time {
+    /// When a victim's stop signal goes out: at its next checkpoint where one is known to come soon, else now. Short contracts on express
+    /// nodes do not wait: they are there to start within seconds.
+    fn signal_at(&self, victim: WorkloadId, licence: Licence) -> Time {
         let (now, workload) = (self.s.now, self.workload(victim));
         let lease = workload.lease().expect("a victim holds a lease");
         let wait_max = self.s.pools[self.pool].knobs.checkpoint_wait_max;
-        let (Some(every), Some(running), Occupancy::Allocated) = (workload.spec.checkpoint_every, lease.running, lease.occupancy) else { return now };
-        if every <= Span::ZERO {
+        let (Some(every), Some(running), Occupancy::Allocated) = (workload.spec.checkpoint_every, lease.running, lease.occupancy) else {
+            return now;
+        };
+        if every <= Span::ZERO || licence == Licence::Express {
             return now;
         }
         let next = running + every * ((now - running).0 / every.0 + 1);

@@ -74,7 +74,14 @@ impl Cost {
     /// The cost for each of `members` members that it makes room for.
     fn per(self, members: u32) -> Cost {
         let part = |gpus: u32| gpus * 64 / members;
-        Cost { past_loss: GpuMs(self.past_loss.0 / i64::from(members)), past_gpus: part(self.past_gpus), spared: part(self.spared), gpus: part(self.gpus), loss: GpuMs(self.loss.0 / i64::from(members)), ..self }
+        Cost {
+            past_loss: GpuMs(self.past_loss.0 / i64::from(members)),
+            past_gpus: part(self.past_gpus),
+            spared: part(self.spared),
+            gpus: part(self.gpus),
+            loss: GpuMs(self.loss.0 / i64::from(members)),
+            ..self
+        }
     }
 }
 
@@ -175,7 +182,11 @@ impl Search<'_> {
         let cost = match &grant {
             None => Cost::default(),
             Some(grant) => Cost {
-                past_loss: if grant.licence == Licence::Unallocated { GpuMs(0) } else { workload.expected_loss(lease, self.at, self.pool.knobs.restart_cost) },
+                past_loss: if grant.licence == Licence::Unallocated {
+                    GpuMs(0)
+                } else {
+                    workload.expected_loss(lease, self.at, self.pool.knobs.restart_cost)
+                },
                 past_gpus: if grant.licence == Licence::Unallocated { 0 } else { gpus },
                 spared: if grant.licence == Licence::Unallocated && spared_until(workload) > self.at { gpus } else { 0 },
                 gpus,
@@ -186,9 +197,16 @@ impl Search<'_> {
         Offer { id, lease, gang: &workload.spec.gang, grant, cost }
     }
 
-    fn plan(&self, gang: &Gang, offers: &[Offer<'_>], by_node: &BTreeMap<NodeId, Vec<usize>>, block: Option<BlockId>) -> Result<(Found, Cost), Blocker> {
+    fn plan(
+        &self,
+        gang: &Gang,
+        offers: &[Offer<'_>],
+        by_node: &BTreeMap<NodeId, Vec<usize>>,
+        block: Option<BlockId>,
+    ) -> Result<(Found, Cost), Blocker> {
         let mut trial = Trial::new(self, gang, block);
-        let mut nodes: Vec<(Cost, NodeId, Vec<usize>)> = by_node.iter().filter_map(|(id, here)| trial.node_offer(*id, here, offers)).collect();
+        let mut nodes: Vec<(Cost, NodeId, Vec<usize>)> =
+            by_node.iter().filter_map(|(id, here)| trial.node_offer(*id, here, offers)).collect();
         nodes.sort_by_key(|(cost, id, _)| (*cost, *id));
         for (_, _, taken) in &nodes {
             if trial.members() >= gang.members {
@@ -217,7 +235,8 @@ impl Search<'_> {
         // The set is minimal, so every lease in it gives GPUs, CPUs or memory that the gang cannot do without.
         let taken = trial.taken.iter().map(|index| &offers[*index]).filter(|offer| offer.grant.is_some());
         let cost = taken.clone().fold(Cost::default(), |sum, offer| sum.plus(offer.cost));
-        if let Some((loss, limit)) = self.limited_loss(taken.clone().filter_map(|offer| Some((offer.id, offer.grant.as_ref()?, offer.cost.loss))))
+        if let Some((loss, limit)) =
+            self.limited_loss(taken.clone().filter_map(|offer| Some((offer.id, offer.grant.as_ref()?, offer.cost.loss))))
             && self.worth
             && loss > limit
         {

@@ -227,9 +227,16 @@ impl Blocker {
     pub fn text(&self, names: &dyn Names) -> String {
         match self {
             Blocker::Held { why } => format!("held: {why}"),
-            Blocker::ZeroClaim { budget } => format!("{} has no claim on the pool; it may run unallocated work only", names.budget(*budget)),
+            Blocker::ZeroClaim { budget } => {
+                format!("{} has no claim on the pool; it may run unallocated work only", names.budget(*budget))
+            }
             Blocker::Cap { budget, limit, in_use } => {
-                format!("the cap of {} on {} GPUs at once is reached ({} in use); it frees when that budget's own work ends", names.budget(*budget), limit.0, in_use.0)
+                format!(
+                    "the cap of {} on {} GPUs at once is reached ({} in use); it frees when that budget's own work ends",
+                    names.budget(*budget),
+                    limit.0,
+                    in_use.0
+                )
             }
             Blocker::Fragmented { needed_members, members_fitting, free } => {
                 format!("{} GPUs are within reach but fit only {members_fitting} of {needed_members} members", free.0)

@@ -231,7 +231,12 @@ pub(crate) fn stop_now(s: &mut Scheduler, id: WorkloadId, cause: StopCause, log:
 }
 
 /// The owner or an administrator ends a lease.
-pub(crate) fn cancel_lease(s: &mut Scheduler, id: WorkloadId, cause: &StopCause, log: &mut Vec<Entry>) -> Result<(), crate::event::Rejection> {
+pub(crate) fn cancel_lease(
+    s: &mut Scheduler,
+    id: WorkloadId,
+    cause: &StopCause,
+    log: &mut Vec<Entry>,
+) -> Result<(), crate::event::Rejection> {
     let lease = s.workloads.get_mut(id.0).and_then(|w| w.lease_mut()).expect("checked");
     if let Some(stop) = &lease.stop
         && matches!(stop.cause, StopCause::Owner | StopCause::Administrator { .. })
@@ -280,7 +285,8 @@ pub(crate) fn end_lease(s: &mut Scheduler, id: LeaseId, exit: Exit, log: &mut Ve
         pool.reach += 1;
     }
     let outcome = outcome(exit, lease.stop.as_ref().map(|stop| &stop.cause));
-    let lost = if outcome == Outcome::Completed { GpuMs(0) } else { workload.spec.gang.gpus().over(now - workload.at_stake_since(&lease, now)) };
+    let lost =
+        if outcome == Outcome::Completed { GpuMs(0) } else { workload.spec.gang.gpus().over(now - workload.at_stake_since(&lease, now)) };
     let by = lease.stop.as_ref().map_or(By::Itself, |stop| stop.cause.by());
     log.push(Entry::Ended { workload: id.workload, attempt: Some(id.attempt), outcome, lost, by });
     settle_charge(pool, id, workload, &lease, now, log);
@@ -364,7 +370,16 @@ fn settle_charge(pool: &mut Pool, id: LeaseId, workload: &Workload, lease: &Leas
     let LeaseId { workload: workload_id, attempt } = id;
     let gpu_ms = workload.charged.over(now - lease.started);
     let budget = workload.spec.budget;
-    log.push(Entry::Charged { workload: workload_id, attempt, budget, pool: pool.id, kind: ChargeKind::Run, from: lease.started, to: now, gpu_ms });
+    log.push(Entry::Charged {
+        workload: workload_id,
+        attempt,
+        budget,
+        pool: pool.id,
+        kind: ChargeKind::Run,
+        from: lease.started,
+        to: now,
+        gpu_ms,
+    });
 }
 
 /// Cancels the part of a lease's charge that a fault took: at most since the last checkpoint, the last multiple of min runtime, or the
@@ -381,7 +396,16 @@ fn refund(pool: &mut Pool, id: LeaseId, workload: &Workload, lease: &Lease, now:
     pool.ledger.refund(&workload.charge, from, now, workload.charged);
     let gpu_ms = workload.charged.over(now - from);
     let LeaseId { workload: id, attempt } = id;
-    log.push(Entry::Refunded { workload: id, attempt, budget: workload.spec.budget, pool: pool.id, kind: ChargeKind::Run, from, to: now, gpu_ms });
+    log.push(Entry::Refunded {
+        workload: id,
+        attempt,
+        budget: workload.spec.budget,
+        pool: pool.id,
+        kind: ChargeKind::Run,
+        from,
+        to: now,
+        gpu_ms,
+    });
 }
 
 /// Nodes whose members never reported are suspected of the timeout; one that two workloads suspect drains.

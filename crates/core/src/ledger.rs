@@ -147,7 +147,9 @@ impl Ledger {
             let claim = budget.claim(pool).0 as i64;
             let before = old.get(id).map_or(0, |b| b.claim(pool).0 as i64);
             match &mut self.entitled[index] {
-                Some(entitled) => entitled.add(at, (i128::from(claim - before) * i128::from(self.capacity.rate()) / i128::from(GPU)) as i64),
+                Some(entitled) => {
+                    entitled.add(at, (i128::from(claim - before) * i128::from(self.capacity.rate()) / i128::from(GPU)) as i64)
+                }
                 None if claim > 0 => grants.extend(self.grant(at, budget, index, claim)),
                 None => {}
             }
@@ -168,7 +170,7 @@ impl Ledger {
         let weighted = self.accounts[index].used.weighted(at, self.kernel);
         self.entitled[index] = Some(entitled);
         let gpu_ms = weighted / (2 * i128::from(self.lookback.0)) / i128::from(GPU);
-        (gpu_ms > 0).then_some( Grant { budget: budget.spec.id, gpu_ms: GpuMs(gpu_ms as i64) })
+        (gpu_ms > 0).then_some(Grant { budget: budget.spec.id, gpu_ms: GpuMs(gpu_ms as i64) })
     }
 
     fn budget_account(&mut self, at: Time, id: BudgetId) -> usize {

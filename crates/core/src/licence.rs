@@ -4,9 +4,9 @@ use crate::budget::BudgetTree;
 use crate::entry::Licence;
 use crate::explain::{BudgetStanding, Yield};
 use crate::id::{BudgetId, NodeId, WorkloadId};
+use crate::order::Standings;
 use crate::pool::Pool;
 use crate::quantity::{GpuMs, Standing, Time};
-use crate::order::Standings;
 use crate::queue::LeafQueue;
 use crate::spec::OnPreempt;
 use crate::table::Table;
@@ -72,7 +72,8 @@ impl<'a> Licences<'a> {
 
     /// Leaves whose past-contract leases may be in question, those that stand highest first.
     pub(crate) fn leaves_by_standing(&self) -> Vec<BudgetId> {
-        let mut leaves: Vec<_> = self.by_leaf.iter().map(|(leaf, grant)| (Reverse(grant.as_ref().map(|g| g.victim_side.standing)), *leaf)).collect();
+        let mut leaves: Vec<_> =
+            self.by_leaf.iter().map(|(leaf, grant)| (Reverse(grant.as_ref().map(|g| g.victim_side.standing)), *leaf)).collect();
         leaves.sort_unstable();
         leaves.into_iter().map(|(_, leaf)| leaf).collect()
     }

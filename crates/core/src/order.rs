@@ -112,7 +112,13 @@ impl Standings {
 
 /// The open leaf whose turn it is: below its share first, lowest standing first; the rest by the tree.
 /// Ties go to the longest eligible, then to the lower budget number, never to a name.
-pub(crate) fn next_allocated(open: &[OpenLeaf], pool: &mut Pool, tree: &BudgetTree, standings: &mut Standings, at: Time) -> Option<(usize, Tier)> {
+pub(crate) fn next_allocated(
+    open: &[OpenLeaf],
+    pool: &mut Pool,
+    tree: &BudgetTree,
+    standings: &mut Standings,
+    at: Time,
+) -> Option<(usize, Tier)> {
     let mut best: Option<(Standing, Option<Time>, BudgetId, usize)> = None;
     for (index, leaf) in open.iter().enumerate() {
         let standing = standings.of(pool, at, leaf.leaf);
@@ -149,7 +155,8 @@ pub(crate) fn next_unallocated(open: &[OpenLeaf], pool: &mut Pool, tree: &Budget
 
 /// From the root, at each level to the child that ranks lowest among those with open work.
 fn walk(open: &[OpenLeaf], pool: &mut Pool, tree: &BudgetTree, rank: &mut dyn FnMut(&mut Pool, &Budget) -> Standing) -> Option<usize> {
-    let mut candidates: Vec<(usize, &[BudgetId])> = open.iter().enumerate().filter_map(|(i, o)| Some((i, tree.get(o.leaf)?.line.as_slice()))).collect();
+    let mut candidates: Vec<(usize, &[BudgetId])> =
+        open.iter().enumerate().filter_map(|(i, o)| Some((i, tree.get(o.leaf)?.line.as_slice()))).collect();
     let mut depth = 1;
     while candidates.len() > 1 {
         // Everybody left shares the ancestors above this depth; a leaf's line runs from itself to the root.

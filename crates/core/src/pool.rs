@@ -1,14 +1,14 @@
 //! The state of one pool: its knobs, nodes, ledger and queue, and the leases that others may take.
 
 use crate::cluster::{Cluster, Depth};
+use crate::entry::Occupancy;
+use crate::explain::Blocker;
 use crate::id::{BudgetId, NodeId, PoolId, WorkloadId};
 use crate::knobs::Knobs;
 use crate::ledger::Ledger;
 use crate::quantity::{Gpus, Ppm, Standing, Time};
-use crate::explain::Blocker;
 use crate::queue::{Queue, Size};
 use crate::workload::{Lease, Workload};
-use crate::entry::Occupancy;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Leases of one leaf that run past their contract, and their GPUs.

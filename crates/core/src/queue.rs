@@ -233,7 +233,14 @@ fn key(id: WorkloadId, workload: &Workload, order: LeafOrder) -> Key {
 }
 
 /// A leaf's first workload among these shapes: what has waited too long, then its order, then the user who had least (`used`).
-pub(crate) fn head(leaf: &LeafQueue, shapes: &[ShapeId], order: LeafOrder, at: Time, age_min: Span, mut used: impl FnMut(usize) -> i128) -> Option<WorkloadId> {
+pub(crate) fn head(
+    leaf: &LeafQueue,
+    shapes: &[ShapeId],
+    order: LeafOrder,
+    at: Time,
+    age_min: Span,
+    mut used: impl FnMut(usize) -> i128,
+) -> Option<WorkloadId> {
     if order == LeafOrder::Fifo || leaf.has_aged(at, age_min) {
         let (eligible, oldest) = leaf.oldest(shapes)?;
         if order == LeafOrder::Fifo || at - eligible > leaf.old_age(age_min) {

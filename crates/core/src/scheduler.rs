@@ -33,7 +33,15 @@ pub struct Scheduler {
 impl Scheduler {
     /// An empty scheduler at a point in time. Pools, budgets and nodes come as events.
     pub fn new(at: Time) -> Scheduler {
-        Scheduler { now: at, tree: BudgetTree::default(), pools: Vec::new(), workloads: Table::default(), next_workload: 0, node_pools: Vec::new(), standings: Standings::default() }
+        Scheduler {
+            now: at,
+            tree: BudgetTree::default(),
+            pools: Vec::new(),
+            workloads: Table::default(),
+            next_workload: 0,
+            node_pools: Vec::new(),
+            standings: Standings::default(),
+        }
     }
 
     /// Takes one fact in; never plans. What follows from it at once goes onto `log`.

@@ -100,7 +100,10 @@ fn check_request(spec: &WorkloadSpec, pool: &Pool) -> Result<(), Rejection> {
         return bad("expected_runtime", expected.to_string(), "from 1 s to 3650 d".into());
     }
     if spec.on_preempt == OnPreempt::End && spec.min_runtime > Span::ZERO {
-        let expected = format!("a time limit of at most {} for work that cannot go on after a preemption: its contract is its limit", pool.knobs.end_max);
+        let expected = format!(
+            "a time limit of at most {} for work that cannot go on after a preemption: its contract is its limit",
+            pool.knobs.end_max
+        );
         match spec.time_limit {
             None => return bad("time_limit", "none".into(), expected),
             Some(limit) if limit > pool.knobs.end_max => return bad("time_limit", limit.to_string(), expected),

@@ -5,7 +5,9 @@ use stipend_core::entry::{Entry, Outcome};
 use stipend_core::event::{Event, Exit};
 use stipend_core::id::{BlockId, BudgetId, LeaseId, NodeId, PoolId, UserId, WorkloadId};
 use stipend_core::quantity::{Ppm, Span, Time};
-use stipend_core::spec::{BudgetSpec, Changeset, Features, Gang, LeafOrder, NodeSpec, OnPreempt, PoolShare, Severity, WorkloadKind, WorkloadSpec};
+use stipend_core::spec::{
+    BudgetSpec, Changeset, Features, Gang, LeafOrder, NodeSpec, OnPreempt, PoolShare, Severity, WorkloadKind, WorkloadSpec,
+};
 
 const POOL: PoolId = PoolId(0);
 

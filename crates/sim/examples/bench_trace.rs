@@ -18,9 +18,8 @@ const USERS: usize = 150;
 const LARGE: f64 = 0.4;
 
 /// Who is at work, by the hour of a weekday, in proportion.
-const HOURS: [f64; 24] = [
-    3.0, 2.5, 2.0, 2.0, 2.0, 2.0, 2.5, 3.0, 4.5, 6.5, 8.0, 8.5, 8.0, 8.5, 9.0, 9.0, 8.5, 8.0, 7.0, 6.0, 5.5, 5.0, 4.5, 4.0,
-];
+const HOURS: [f64; 24] =
+    [3.0, 2.5, 2.0, 2.0, 2.0, 2.0, 2.5, 3.0, 4.5, 6.5, 8.0, 8.5, 8.0, 8.5, 9.0, 9.0, 8.5, 8.0, 7.0, 6.0, 5.5, 5.0, 4.5, 4.0];
 
 /// A kind of work.
 struct Class {

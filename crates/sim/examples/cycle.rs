@@ -50,7 +50,15 @@ impl Bench {
         let mut tell = |event: Event| scheduler.apply(Time(0), &event, &mut log).expect("a sound set-up");
         tell(Event::KnobsSet { pool: PoolId(0), knobs: Box::new(Knobs::default()) });
         for node in 0..NODES {
-            let spec = NodeSpec { pool: PoolId(0), gpus: 8, cpus: 0, memory: 0, block: BlockId(node / 16), features: Features(0), express: node < 64 };
+            let spec = NodeSpec {
+                pool: PoolId(0),
+                gpus: 8,
+                cpus: 0,
+                memory: 0,
+                block: BlockId(node / 16),
+                features: Features(0),
+                express: node < 64,
+            };
             tell(Event::NodeJoined { node: NodeId(node), spec });
         }
         let budget = |id: u32, parent: Option<u32>, share: u32| BudgetSpec {

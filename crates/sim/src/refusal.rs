@@ -18,11 +18,15 @@ impl fmt::Display for Refusal<'_> {
         let names = self.names;
         match self.rejection {
             Rejection::PoolUnknown(pool) => write!(f, "there is no pool {pool}"),
-            Rejection::PoolNumber { pool, expected } => write!(f, "pools are numbered without gaps: the next one is {expected}, not {pool}"),
+            Rejection::PoolNumber { pool, expected } => {
+                write!(f, "pools are numbered without gaps: the next one is {expected}, not {pool}")
+            }
             Rejection::Knob { knob, message } => write!(f, "the knob {knob} {message}"),
             Rejection::Request { field, value, expected } => write!(f, "{field} = {value}: expected {expected}"),
             Rejection::GangNeverFits { asked, largest } => write!(f, "a gang of {asked} can never fit this pool; what could: {largest}"),
-            Rejection::WorkloadKnown(workload) => write!(f, "the number of {} was used before; every workload has its own", names.workload(*workload)),
+            Rejection::WorkloadKnown(workload) => {
+                write!(f, "the number of {} was used before; every workload has its own", names.workload(*workload))
+            }
             Rejection::WorkloadUnknown(workload) => write!(f, "there is no workload {}, or it has ended", names.workload(*workload)),
             Rejection::WorkloadState { workload, message } => write!(f, "{}: {message}", names.workload(*workload)),
             Rejection::NodeUnknown(node) => write!(f, "there is no node {}", names.node(*node)),
@@ -40,10 +44,15 @@ impl Refusal<'_> {
     fn budgets(&self, f: &mut fmt::Formatter<'_>, rejection: &Rejection) -> fmt::Result {
         match rejection {
             Rejection::StaleVersion { based_on, current } => {
-                write!(f, "the change was made from version {based_on} of the budget tree, which is at version {current} now; look at it again, then repeat the change")
+                write!(
+                    f,
+                    "the change was made from version {based_on} of the budget tree, which is at version {current} now; look at it again, then repeat the change"
+                )
             }
             Rejection::ParentUnknown { budget, parent } => write!(f, "the budget {budget} names a parent, {parent}, that does not exist"),
-            Rejection::ParentChanged { budget } => write!(f, "the budget {budget} would get another parent; a change of shares does not move a budget"),
+            Rejection::ParentChanged { budget } => {
+                write!(f, "the budget {budget} would get another parent; a change of shares does not move a budget")
+            }
             Rejection::Root { message } => write!(f, "the budget tree needs exactly one root: {message}"),
             Rejection::NameTaken { path } => write!(f, "there would be two budgets {path}"),
             Rejection::SharesAbove100 { parent, pool, sum_ppm } => {
@@ -91,12 +100,18 @@ mod tests {
         let cases = [
             (Rejection::PoolUnknown(PoolId(3)), "there is no pool p3"),
             (Rejection::PoolNumber { pool: PoolId(4), expected: PoolId(1) }, "pools are numbered without gaps: the next one is p1, not p4"),
-            (Rejection::Knob { knob: "quantum", message: "must be from 0 to 400 days".into() }, "the knob quantum must be from 0 to 400 days"),
+            (
+                Rejection::Knob { knob: "quantum", message: "must be from 0 to 400 days".into() },
+                "the knob quantum must be from 0 to 400 days",
+            ),
             (
                 Rejection::StaleVersion { based_on: 1, current: 2 },
                 "the change was made from version 1 of the budget tree, which is at version 2 now; look at it again, then repeat the change",
             ),
-            (Rejection::ParentUnknown { budget: "olmo".into(), parent: BudgetId(7) }, "the budget olmo names a parent, b7, that does not exist"),
+            (
+                Rejection::ParentUnknown { budget: "olmo".into(), parent: BudgetId(7) },
+                "the budget olmo names a parent, b7, that does not exist",
+            ),
             (
                 Rejection::ParentChanged { budget: "olmo".into() },
                 "the budget olmo would get another parent; a change of shares does not move a budget",

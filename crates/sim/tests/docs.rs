@@ -74,7 +74,8 @@ fn every_field_of_a_scenario_is_in_the_reference() {
         assert_eq!(first_cells(own), fields, "{heading}: left is the page, right the program");
     }
     let happenings = first_cells(section(&page, "## `[[happenings]]`"));
-    let known: BTreeSet<String> = fields("", "[[happenings]]\nzzzz = 1").union(&fields("", "[[happenings]]\nat = \"1h\"\nwhat = \"zzzz\"")).cloned().collect();
+    let known: BTreeSet<String> =
+        fields("", "[[happenings]]\nzzzz = 1").union(&fields("", "[[happenings]]\nat = \"1h\"\nwhat = \"zzzz\"")).cloned().collect();
     assert_eq!(happenings, known, "happenings: left is the page, right the program");
 }
 
@@ -85,7 +86,9 @@ fn defaults(page: &str, heading: &str) -> Vec<(String, String)> {
         [name, _, default, _] => Some((name.trim_start_matches("| ").trim_matches('`').to_owned(), default)),
         _ => None,
     });
-    let values = cells.filter_map(|(name, default)| Some((name, default.strip_prefix('`')?.strip_suffix('`').filter(|value| !value.contains('`'))?.to_owned())));
+    let values = cells.filter_map(|(name, default)| {
+        Some((name, default.strip_prefix('`')?.strip_suffix('`').filter(|value| !value.contains('`'))?.to_owned()))
+    });
     values.collect()
 }
 
@@ -137,7 +140,8 @@ fn every_knob_is_in_the_reference_with_its_default() {
     for row in page.lines().filter(|line| line.starts_with("| `")) {
         let mut quoted = row.split('`').skip(1).step_by(2);
         let (name, default) = (quoted.next().expect("a name"), quoted.next().expect("a default"));
-        let scenario = parse("", &format!("[pool]\nnodes = 1\n[policy]\n{name} = {default}\n")).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let scenario =
+            parse("", &format!("[pool]\nnodes = 1\n[policy]\n{name} = {default}\n")).unwrap_or_else(|error| panic!("{name}: {error}"));
         assert_eq!(scenario.knobs, Knobs::default(), "{name} = {default} is not the default");
     }
 }
@@ -238,7 +242,8 @@ fn start(core: &mut Scheduler, at: Time, workloads: &[u32]) {
     let mut log = Vec::new();
     core.decide(at, &mut log);
     for workload in workloads {
-        core.apply(at, &Event::LeaseRunning { lease: LeaseId { workload: WorkloadId(*workload), attempt: 1 } }, &mut log).expect("it started");
+        core.apply(at, &Event::LeaseRunning { lease: LeaseId { workload: WorkloadId(*workload), attempt: 1 } }, &mut log)
+            .expect("it started");
     }
 }
 
@@ -259,9 +264,14 @@ fn the_worked_example_of_the_policy_page_is_what_the_core_computes() {
     let mut core = worked_example();
     let day = Time(Span::days(1).0);
     core.apply(day, &Event::Cancelled { workload: WorkloadId(1) }, &mut Vec::new()).expect("it runs");
-    core.apply(day, &Event::LeaseEnded { lease: LeaseId { workload: WorkloadId(1), attempt: 1 }, exit: stipend_core::event::Exit::Failed }, &mut Vec::new())
-        .expect("it was stopped");
-    core.apply(day, &Event::Submitted { workload: WorkloadId(2), spec: spec(1, 2, Span::hours(8)) }, &mut Vec::new()).expect("a right request");
+    core.apply(
+        day,
+        &Event::LeaseEnded { lease: LeaseId { workload: WorkloadId(1), attempt: 1 }, exit: stipend_core::event::Exit::Failed },
+        &mut Vec::new(),
+    )
+    .expect("it was stopped");
+    core.apply(day, &Event::Submitted { workload: WorkloadId(2), spec: spec(1, 2, Span::hours(8)) }, &mut Vec::new())
+        .expect("a right request");
     let before = standing(&core, 1);
     start(&mut core, day, &[2]);
     let sentence = format!("its standing jumps from {before} to (1,426.3 + 128) / 2,688 = {} in that moment", standing(&core, 1));

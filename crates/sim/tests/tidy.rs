@@ -61,17 +61,24 @@ fn the_core_depends_on_nothing() {
 fn no_file_is_too_long() {
     let lines = |text: &str| text.lines().filter(|line| !line.trim().is_empty()).count();
     let sources = texts().into_iter().filter(|(name, _)| name.ends_with(".rs"));
-    let long: Vec<String> = sources.filter(|(_, text)| lines(text) > LINES_MAX).map(|(name, text)| format!("{name}: {} lines", lines(&text))).collect();
+    let long: Vec<String> =
+        sources.filter(|(_, text)| lines(text) > LINES_MAX).map(|(name, text)| format!("{name}: {} lines", lines(&text))).collect();
     let listed = |line: &String| LONGER.iter().any(|(name, _)| line.starts_with(&format!("{name}:")));
     for (name, reason) in LONGER {
-        assert!(long.iter().any(|line| line.starts_with(&format!("{name}:"))), "{name} is short enough now: take it out of the list ({reason})");
+        assert!(
+            long.iter().any(|line| line.starts_with(&format!("{name}:"))),
+            "{name} is short enough now: take it out of the list ({reason})"
+        );
     }
     none(long.into_iter().filter(|line| !listed(line)).collect(), "longer than 500 lines, blank ones left aside");
 }
 
 #[test]
 fn every_scenario_describes_itself() {
-    let scenarios: Vec<(String, String)> = texts().into_iter().filter(|(name, _)| name.starts_with("scenarios/") && name.ends_with(".toml") && !name.ends_with(".expect.toml")).collect();
+    let scenarios: Vec<(String, String)> = texts()
+        .into_iter()
+        .filter(|(name, _)| name.starts_with("scenarios/") && name.ends_with(".toml") && !name.ends_with(".expect.toml"))
+        .collect();
     assert!(!scenarios.is_empty(), "there are scenarios");
     for (name, text) in scenarios {
         let table = toml::from_str::<toml::Table>(&text).unwrap_or_else(|error| panic!("{name}: {error}"));
@@ -87,7 +94,10 @@ fn nothing_is_left_to_do_in_comments() {
     // Put together here, so that this file does not find itself.
     let words = [["TO", "DO"], ["FIX", "ME"], ["XX", "X"]].map(|parts| parts.concat());
     let found = texts().into_iter().flat_map(|(name, text)| {
-        let lines = text.lines().enumerate().filter(|(_, line)| words.iter().any(|word| line.split(|c: char| !c.is_alphanumeric()).any(|w| w == word)));
+        let lines = text
+            .lines()
+            .enumerate()
+            .filter(|(_, line)| words.iter().any(|word| line.split(|c: char| !c.is_alphanumeric()).any(|w| w == word)));
         lines.map(|(number, line)| format!("{name}:{}: {}", number + 1, line.trim())).collect::<Vec<_>>()
     });
     none(found.collect(), "notes to be dealt with");
@@ -127,9 +137,11 @@ fn links_of_the_pages_lead_somewhere() {
 
 #[test]
 fn no_line_ends_in_blanks() {
-    let found = texts().into_iter().filter(|(name, _)| name.ends_with(".md") || name.ends_with(".rs") || name.ends_with(".toml")).flat_map(|(name, text)| {
-        let lines = text.lines().enumerate().filter(|(_, line)| line.ends_with([' ', '\t']));
-        lines.map(|(number, _)| format!("{name}:{}", number + 1)).collect::<Vec<_>>()
-    });
+    let found = texts().into_iter().filter(|(name, _)| name.ends_with(".md") || name.ends_with(".rs") || name.ends_with(".toml")).flat_map(
+        |(name, text)| {
+            let lines = text.lines().enumerate().filter(|(_, line)| line.ends_with([' ', '\t']));
+            lines.map(|(number, _)| format!("{name}:{}", number + 1)).collect::<Vec<_>>()
+        },
+    );
     none(found.collect(), "blanks at a line's end");
 }

@@ -80,7 +80,9 @@ impl Setting {
             let Some(id) = self.submit(workload(VICTIMS, gang(dice), contract)) else { continue };
             self.scheduler.decide(self.at, &mut Vec::new());
             let lease = LeaseId { workload: id, attempt: 1 };
-            if self.scheduler.workloads.get(id.0).is_some_and(|workload| workload.lease().is_none()) || !self.tell(&Event::LeaseRunning { lease }) {
+            if self.scheduler.workloads.get(id.0).is_some_and(|workload| workload.lease().is_none())
+                || !self.tell(&Event::LeaseRunning { lease })
+            {
                 self.tell(&Event::Cancelled { workload: id });
             }
         }
@@ -99,7 +101,11 @@ impl Setting {
     fn left_without(&self, victims: &[WorkloadId]) -> Vec<Left> {
         let pool = &self.scheduler.pools[0];
         let host = |node: &crate::cluster::Node| Host { cpus: node.spec.cpus.into(), memory: node.spec.memory as i64 };
-        let mut left: Vec<Left> = pool.cluster.iter().map(|(id, node)| Left { id, spec: node.spec.clone(), gpus: GpuSet::first(node.spec.gpus), host: host(node) }).collect();
+        let mut left: Vec<Left> = pool
+            .cluster
+            .iter()
+            .map(|(id, node)| Left { id, spec: node.spec.clone(), gpus: GpuSet::first(node.spec.gpus), host: host(node) })
+            .collect();
         for (id, workload) in self.scheduler.workloads.iter() {
             let Some(lease) = workload.lease().filter(|lease| lease.stop.is_none() && !victims.contains(&WorkloadId(id))) else { continue };
             for slot in lease.placement.iter() {
@@ -114,7 +120,11 @@ impl Setting {
 
     /// Leases that the claimant may take.
     fn takeable(&self, past: bool) -> Vec<WorkloadId> {
-        let is_takeable = |workload: &Workload| workload.lease().is_some_and(|lease| lease.stop.is_none() && (!workload.is_allocated() || (past && lease.protected_until.is_some_and(|until| until <= self.at))));
+        let is_takeable = |workload: &Workload| {
+            workload.lease().is_some_and(|lease| {
+                lease.stop.is_none() && (!workload.is_allocated() || (past && lease.protected_until.is_some_and(|until| until <= self.at)))
+            })
+        };
         self.scheduler.workloads.iter().filter(|(_, workload)| is_takeable(workload)).map(|(id, _)| WorkloadId(id)).collect()
     }
 
@@ -124,7 +134,8 @@ impl Setting {
         let claimant = Claimant { workload, below_share: true, overdue: false, aged_before: Time::MIN };
         let mut judge = Judge { pool: &mut s.pools[0], tree: &s.tree, standings: &mut Standings::default(), at: self.at };
         let licences = Licences::new(&claimant, past, &mut judge);
-        Search { pool: judge.pool, workloads: &s.workloads, licences: &licences, lanes: &[Lane::General], past, worth: true, at: self.at }.run()
+        Search { pool: judge.pool, workloads: &s.workloads, licences: &licences, lanes: &[Lane::General], past, worth: true, at: self.at }
+            .run()
     }
 }
 

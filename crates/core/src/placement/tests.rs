@@ -44,7 +44,8 @@ impl Left {
             (0, _) => whole * i64::from(gang.gpus_per_member) / i64::from(self.spec.gpus),
             _ => asked,
         };
-        let (cpus, memory) = (part(gang.cpus_per_member.into(), self.spec.cpus.into()), part(gang.memory_per_member as i64, self.spec.memory as i64));
+        let (cpus, memory) =
+            (part(gang.cpus_per_member.into(), self.spec.cpus.into()), part(gang.memory_per_member as i64, self.spec.memory as i64));
         let (mut gpus, mut host, mut members) = (self.gpus.count(), self.host, 0);
         if gang.features.0 & !self.spec.features.0 != 0 {
             return 0;

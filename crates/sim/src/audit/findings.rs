@@ -160,8 +160,16 @@ impl fmt::Display for Summary {
         writeln!(f, "{} comparisons of standings recomputed, {} skipped", self.standings_compared, self.standings_skipped)?;
         writeln!(f, "{} plans whose loss must be worth it, {} placements on express nodes", self.losses_compared, self.express_checks)?;
         writeln!(f, "{} holds, {} ended in their start", self.holds, self.holds_started)?;
-        writeln!(f, "{} charges ({} GPU-ms), {} refunds ({} GPU-ms)", self.charges, self.charged_gpu_ms, self.refunds, self.refunded_gpu_ms)?;
-        write!(f, "{} checks for idle GPUs, {} for bounded service, {} for negative usage", self.idle_checks, self.service_checks, self.used_checks)
+        writeln!(
+            f,
+            "{} charges ({} GPU-ms), {} refunds ({} GPU-ms)",
+            self.charges, self.charged_gpu_ms, self.refunds, self.refunded_gpu_ms
+        )?;
+        write!(
+            f,
+            "{} checks for idle GPUs, {} for bounded service, {} for negative usage",
+            self.idle_checks, self.service_checks, self.used_checks
+        )
     }
 }
 

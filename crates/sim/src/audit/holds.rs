@@ -20,7 +20,11 @@ impl Auditor {
         for (node, gpus) in &slots {
             let row = &self.world.nodes.rows[*node];
             if !self.may_start_on(&self.world.workloads[&id], row) {
-                self.findings.add(Law::Node, format!("{} is held for {} while {:?}", row.label, line.claimant, row.state), "a node that its claimant may use");
+                self.findings.add(
+                    Law::Node,
+                    format!("{} is held for {} while {:?}", row.label, line.claimant, row.state),
+                    "a node that its claimant may use",
+                );
             }
             let other = gpus.iter().find_map(|gpu| row.gpus[usize::from(*gpu)].hold);
             if let Some(other) = other {
@@ -136,12 +140,18 @@ impl Auditor {
         }
         for claimant in std::mem::take(&mut self.instant.said_started) {
             if !self.instant.started.contains(&claimant) {
-                self.findings.add(Law::NamedStart, format!("the hold for {} ended in its start", self.world.label(claimant)), "a start in the same instant");
+                self.findings.add(
+                    Law::NamedStart,
+                    format!("the hold for {} ended in its start", self.world.label(claimant)),
+                    "a start in the same instant",
+                );
             }
         }
         let vacant = |node: usize, gpu: &u8| self.world.nodes.rows[node].gpus[usize::from(*gpu)].lease.is_none();
-        let complete = |hold: &Hold| hold.slots.iter().all(|(node, gpus)| gpus.iter().all(|gpu| vacant(*node, gpu)) && self.is_roomy(*node));
-        let waiting: Vec<(Id, bool, bool)> = self.world.holds.iter().map(|(id, hold)| (*id, complete(hold), self.world.workloads[id].is_waiting())).collect();
+        let complete =
+            |hold: &Hold| hold.slots.iter().all(|(node, gpus)| gpus.iter().all(|gpu| vacant(*node, gpu)) && self.is_roomy(*node));
+        let waiting: Vec<(Id, bool, bool)> =
+            self.world.holds.iter().map(|(id, hold)| (*id, complete(hold), self.world.workloads[id].is_waiting())).collect();
         for (id, complete, is_waiting) in waiting {
             let label = self.world.label(id).to_string();
             if !is_waiting {
@@ -170,13 +180,19 @@ impl Auditor {
     fn check_victims(&mut self, claimant: Id, victims: &[(Id, Licence)]) {
         let label = self.world.label(claimant).to_string();
         let Some(hold) = self.world.holds.get(&claimant).or_else(|| self.instant.closed.get(&claimant)) else {
-            self.findings.add(Law::NamedStart, format!("{} leases are preempted for {label}, which has no hold", victims.len()), "the freed GPUs are held for it");
+            self.findings.add(
+                Law::NamedStart,
+                format!("{} leases are preempted for {label}, which has no hold", victims.len()),
+                "the freed GPUs are held for it",
+            );
             return;
         };
         let counts_hosts = |node: usize| self.world.nodes.rows[node].cpus > 0 || self.world.nodes.rows[node].memory > 0;
         for (victim, _) in victims {
             let Some(lease) = self.world.lease(*victim) else { continue };
-            let shares = |(node, gpus): &(usize, Vec<u8>)| hold.slots.iter().any(|(held, kept)| held == node && kept.iter().any(|gpu| gpus.contains(gpu)));
+            let shares = |(node, gpus): &(usize, Vec<u8>)| {
+                hold.slots.iter().any(|(held, kept)| held == node && kept.iter().any(|gpu| gpus.contains(gpu)))
+            };
             let same_node = |(node, _): &(usize, Vec<u8>)| hold.slots.iter().any(|(held, _)| held == node);
             // A victim may be needed for its CPUs or memory alone.
             let gives_room = lease.slots.iter().any(|slot| counts_hosts(slot.0) && same_node(slot));
@@ -201,7 +217,8 @@ impl Auditor {
     pub(super) fn is_unclaimed(&self, id: Id) -> bool {
         let workload = &self.world.workloads[&id];
         let has_yielded = workload.yielded_to.is_some_and(|claimant| self.world.holds.contains_key(&claimant));
-        let is_apart = workload.barred_by.is_some() || has_yielded || self.world.holds.contains_key(&id) || self.instant.preempted.contains(&id);
+        let is_apart =
+            workload.barred_by.is_some() || has_yielded || self.world.holds.contains_key(&id) || self.instant.preempted.contains(&id);
         matches!(workload.phase, Phase::Waiting) && !is_apart
     }
 }

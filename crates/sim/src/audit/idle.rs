@@ -32,7 +32,12 @@ impl Auditor {
     pub(super) fn check_idle(&mut self) {
         for pool in 0..self.world.pools.rows.len() {
             let Some((most, _)) = self.world.pools.rows[pool].by_free.last().copied() else { continue };
-            let waiting: Vec<Id> = self.service.queue.range((pool, 0, false)..=(pool, most as u32, true)).flat_map(|(_, ids)| ids.iter().copied().take(TRIED)).collect();
+            let waiting: Vec<Id> = self
+                .service
+                .queue
+                .range((pool, 0, false)..=(pool, most as u32, true))
+                .flat_map(|(_, ids)| ids.iter().copied().take(TRIED))
+                .collect();
             for id in waiting {
                 self.findings.count().idle_checks += 1;
                 if let Some(node) = self.idle_node_for(id, pool) {
@@ -67,7 +72,15 @@ impl Auditor {
             return true;
         }
         let gpus = i64::from(workload.asked.charged_gpus.max(workload.gpus()));
-        let held: i64 = if allocated { self.world.holds.keys().map(|id| i64::from(self.world.workloads.get(id).map_or(0, |claimant| claimant.asked.charged_gpus.max(claimant.gpus())))).sum() } else { 0 };
+        let held: i64 = if allocated {
+            self.world
+                .holds
+                .keys()
+                .map(|id| i64::from(self.world.workloads.get(id).map_or(0, |claimant| claimant.asked.charged_gpus.max(claimant.gpus()))))
+                .sum()
+        } else {
+            0
+        };
         self.world.line(workload.leaf).any(|budget| {
             let row = &self.world.budgets.rows[budget];
             let cap = if allocated { row.gpus_max } else { row.unallocated_gpus_max };

@@ -80,7 +80,16 @@ impl Auditor {
     pub(super) fn open_bill(&mut self, id: Id) {
         let workload = &self.world.workloads[&id];
         let (now, gpus) = (self.now(), i64::from(workload.asked.charged_gpus));
-        let bill = Bill { leaf: workload.leaf, label: workload.label.clone(), from: now, upto: now, gpus, ended: None, is_struck: false, refunds: Vec::new() };
+        let bill = Bill {
+            leaf: workload.leaf,
+            label: workload.label.clone(),
+            from: now,
+            upto: now,
+            gpus,
+            ended: None,
+            is_struck: false,
+            refunds: Vec::new(),
+        };
         self.ledger.bills.insert((id, workload.attempts), bill);
     }
 
@@ -112,13 +121,22 @@ impl Auditor {
         let is_so = at_leaf
             && is_time
             && match line.kind {
-                ChargeKind::Run => self.ledger.bills.get_mut(&(id, line.attempt)).is_some_and(|bill| bill.charge(line.from_ms, line.to_ms, line.gpu_ms)),
+                ChargeKind::Run => {
+                    self.ledger.bills.get_mut(&(id, line.attempt)).is_some_and(|bill| bill.charge(line.from_ms, line.to_ms, line.gpu_ms))
+                }
                 ChargeKind::Hold => self.ledger.hold_bills.get_mut(&id).is_some_and(|bill| bill.charge(line.from_ms, line.gpu_ms)),
             };
         if !is_so {
             let unallocated = self.world.lease(id).is_some_and(|lease| lease.occupancy == Occupancy::Unallocated);
-            let expected = if unallocated { "unallocated work is never charged" } else { "the next part of an allocated lease or a hold, GPUs × time, at its leaf" };
-            let seen = format!("{} attempt {} is charged {} GPU-ms in {} for {} to {} ms", line.workload, line.attempt, line.gpu_ms, line.budget, line.from_ms, line.to_ms);
+            let expected = if unallocated {
+                "unallocated work is never charged"
+            } else {
+                "the next part of an allocated lease or a hold, GPUs × time, at its leaf"
+            };
+            let seen = format!(
+                "{} attempt {} is charged {} GPU-ms in {} for {} to {} ms",
+                line.workload, line.attempt, line.gpu_ms, line.budget, line.from_ms, line.to_ms
+            );
             self.findings.add(Law::Ledger, seen, expected);
         }
         self.enter(leaf, line.from_ms, line.to_ms, line.gpu_ms);
@@ -153,8 +171,15 @@ impl Auditor {
                 ChargeKind::Hold => self.ledger.hold_bills.get_mut(&id).is_some_and(|bill| bill.refund(line)),
             };
         if !is_so {
-            let seen = format!("{} attempt {} gets {} GPU-ms back for {} to {} ms", line.workload, line.attempt, line.gpu_ms, line.from_ms, line.to_ms);
-            self.findings.add(Law::Refund, seen, format!("a charged part of at most {refund_max} ms, once, for a fault of the infrastructure"));
+            let seen = format!(
+                "{} attempt {} gets {} GPU-ms back for {} to {} ms",
+                line.workload, line.attempt, line.gpu_ms, line.from_ms, line.to_ms
+            );
+            self.findings.add(
+                Law::Refund,
+                seen,
+                format!("a charged part of at most {refund_max} ms, once, for a fault of the infrastructure"),
+            );
         }
         self.enter(leaf, line.from_ms, line.to_ms, -line.gpu_ms);
     }
@@ -167,7 +192,11 @@ impl Auditor {
                 let weight = self.shares.capacity_until(at, pool, lens);
                 self.ledger.account(budget).grants.push(Grant { at, gpu_ms: line.gpu_ms, weight });
             }
-            _ => self.findings.add(Law::Ledger, format!("{} is granted {} GPU-ms", line.budget, line.gpu_ms), "a known budget and pool, not less than nothing"),
+            _ => self.findings.add(
+                Law::Ledger,
+                format!("{} is granted {} GPU-ms", line.budget, line.gpu_ms),
+                "a known budget and pool, not less than nothing",
+            ),
         }
     }
 
@@ -232,7 +261,11 @@ impl Auditor {
         for (leaf, account) in self.ledger.history.iter().enumerate() {
             if account.logged != account.expected {
                 let path = &self.world.budgets.rows[leaf].path;
-                self.findings.add(Law::Ledger, format!("{path} has {} GPU-ms in all", account.logged), format!("{} GPU-ms", account.expected));
+                self.findings.add(
+                    Law::Ledger,
+                    format!("{path} has {} GPU-ms in all", account.logged),
+                    format!("{} GPU-ms", account.expected),
+                );
             }
         }
     }

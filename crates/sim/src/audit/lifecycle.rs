@@ -161,7 +161,8 @@ impl Auditor {
     fn contract_cap(&self, id: Id) -> i64 {
         let workload = &self.world.workloads[&id];
         let end = workload.asked.on_preempt == crate::log::line::OnPreempt::End;
-        let of_pool = self.world.knobs(workload.pool).map_or(i64::MAX, |knobs| if end { knobs.end_max_ms } else { knobs.min_runtime_max_ms });
+        let of_pool =
+            self.world.knobs(workload.pool).map_or(i64::MAX, |knobs| if end { knobs.end_max_ms } else { knobs.min_runtime_max_ms });
         let of_budgets = self.world.line(workload.leaf).filter_map(|budget| self.world.budgets.rows[budget].min_runtime_max).min();
         of_pool.min(of_budgets.unwrap_or(i64::MAX)).min(i64::MAX / 2)
     }
@@ -199,7 +200,11 @@ impl Auditor {
     fn end_lease(&mut self, id: Id, outcome: Outcome) {
         let now = self.now();
         let goes_on = matches!(outcome, Outcome::Preempted | Outcome::NodeLost | Outcome::StartTimeout);
-        let phase = if goes_on { Phase::Between(outcome, self.world.lease(id).is_some_and(|lease| lease.running_since.is_some())) } else { Phase::Gone };
+        let phase = if goes_on {
+            Phase::Between(outcome, self.world.lease(id).is_some_and(|lease| lease.running_since.is_some()))
+        } else {
+            Phase::Gone
+        };
         let workload = self.world.workloads.get_mut(&id).expect("leased");
         let Phase::Leased(lease) = std::mem::replace(&mut workload.phase, phase) else { return };
         let gpus = workload.counted(lease.occupancy);
@@ -229,12 +234,20 @@ impl Auditor {
                 (Law::Protection, false, "nothing takes a protected lease without a plan that may")
             }
             Outcome::Preempted => (Law::Sequence, lease.plan.is_some() || lease.is_struck, "a plan to preempt it came before"),
-            Outcome::TimedOut => (Law::Contract, workload.asked.time_limit_ms.is_some_and(|limit| ran >= limit), "its time limit is reached"),
-            Outcome::StartTimeout => (Law::Contract, is_late, "it was still starting after the whole start timeout when it was told to stop"),
+            Outcome::TimedOut => {
+                (Law::Contract, workload.asked.time_limit_ms.is_some_and(|limit| ran >= limit), "its time limit is reached")
+            }
+            Outcome::StartTimeout => {
+                (Law::Contract, is_late, "it was still starting after the whole start timeout when it was told to stop")
+            }
             Outcome::Completed | Outcome::Failed | Outcome::Cancelled | Outcome::NodeLost => return,
         };
         if !holds {
-            self.findings.add(law, format!("attempt {} of {} ends as {:?} after running for {ran} ms", lease.attempt, workload.label, line.outcome), expected);
+            self.findings.add(
+                law,
+                format!("attempt {} of {} ends as {:?} after running for {ran} ms", lease.attempt, workload.label, line.outcome),
+                expected,
+            );
         }
     }
 
@@ -242,7 +255,11 @@ impl Auditor {
         let (Some(id), now) = (self.known(&line.workload), self.now()) else { return };
         let workload = self.world.workloads.get_mut(&id).expect("known");
         let Phase::Between(outcome, has_run) = workload.phase else {
-            self.findings.add(Law::Requeue, format!("{} waits again", line.workload), "its attempt was preempted or failed by the infrastructure");
+            self.findings.add(
+                Law::Requeue,
+                format!("{} waits again", line.workload),
+                "its attempt was preempted or failed by the infrastructure",
+            );
             return;
         };
         workload.phase = Phase::Waiting;

@@ -28,9 +28,9 @@ use findings::Findings;
 use ledger::Ledger;
 use service::Service;
 use standing::Shares;
-use swaps::Swaps;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::BufRead;
+use swaps::Swaps;
 use world::{Hold, Id, Pool, World};
 
 /// Reads a log line by line and collects violations.
@@ -205,7 +205,11 @@ impl Auditor {
         let live: BTreeSet<(&str, u32)> = live.collect();
         if said != live {
             let (more, less) = (said.difference(&live).count(), live.difference(&said).count());
-            self.findings.add(Law::Sequence, format!("{more} leases listed that ended, {less} running ones not listed"), "exactly the leases that run");
+            self.findings.add(
+                Law::Sequence,
+                format!("{more} leases listed that ended, {less} running ones not listed"),
+                "exactly the leases that run",
+            );
         }
         self.instant.at = None;
     }

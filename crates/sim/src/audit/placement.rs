@@ -32,7 +32,11 @@ impl Auditor {
         let whole = slots.iter().all(|(_, gpus)| gpus.len() % each == 0) && count(slots) == i64::from(workload.gpus());
         if !whole {
             let seen: Vec<usize> = slots.iter().map(|(_, gpus)| gpus.len()).collect();
-            self.findings.add(Law::Gang, format!("{} has {seen:?} GPUs by node", workload.label), format!("{members} members of {each}, each on one node"));
+            self.findings.add(
+                Law::Gang,
+                format!("{} has {seen:?} GPUs by node", workload.label),
+                format!("{members} members of {each}, each on one node"),
+            );
         }
         let blocks = |node: usize| &self.world.nodes.rows[node].block;
         if workload.asked.same_block && slots.iter().any(|(node, _)| blocks(*node) != blocks(slots[0].0)) {
@@ -48,7 +52,12 @@ impl Auditor {
                 let gpu = &self.world.nodes.rows[*node].gpus[usize::from(*gpu)];
                 let other = gpu.lease.or(gpu.hold.filter(|claimant| *claimant != id));
                 if let Some(other) = other {
-                    let seen = format!("{} starts on a GPU of {} that {} has", self.world.label(id), self.world.nodes.rows[*node].label, self.world.label(other));
+                    let seen = format!(
+                        "{} starts on a GPU of {} that {} has",
+                        self.world.label(id),
+                        self.world.nodes.rows[*node].label,
+                        self.world.label(other)
+                    );
                     self.findings.add(Law::GpuTwice, seen, "a free GPU, or one held for it");
                 }
             }
@@ -64,11 +73,20 @@ impl Auditor {
             return;
         }
         if !self.may_start_on(workload, node_row) {
-            let seen = format!("{} starts on {}, which is {:?} {:?} until {:?}", workload.label, node_row.label, node_row.state, node_row.severity, node_row.drain_until);
+            let seen = format!(
+                "{} starts on {}, which is {:?} {:?} until {:?}",
+                workload.label, node_row.label, node_row.state, node_row.severity, node_row.drain_until
+            );
             self.findings.add(Law::Node, seen, "a ready node, or one under maintenance that it certainly leaves in time");
         }
         if node_row.express && workload.is_allocated() && !self.fits_express(workload) {
-            let seen = format!("{} with {} GPUs and a contract of {} ms starts on express node {}", workload.label, workload.gpus(), workload.contract(), node_row.label);
+            let seen = format!(
+                "{} with {} GPUs and a contract of {} ms starts on express node {}",
+                workload.label,
+                workload.gpus(),
+                workload.contract(),
+                node_row.label
+            );
             self.findings.add(Law::Express, seen, "short contracts of few GPUs, or unallocated work");
         }
         let (cpus, memory) = self.room(node);
@@ -93,18 +111,24 @@ impl Auditor {
     }
 
     pub(super) fn fits_express(&self, workload: &Workload) -> bool {
-        self.world.knobs(workload.pool).is_some_and(|knobs| workload.contract() <= knobs.express_contract_max_ms && workload.gpus() <= knobs.express_gpus_max)
+        self.world
+            .knobs(workload.pool)
+            .is_some_and(|knobs| workload.contract() <= knobs.express_contract_max_ms && workload.gpus() <= knobs.express_gpus_max)
     }
 
     /// One budget's contracts hold only so many express GPUs: a part of all, and at least one gang of the largest kind that may run there.
     pub(super) fn check_express_bound(&mut self, id: Id, slots: &Slots) {
         let workload = &self.world.workloads[&id];
-        let on_express = |slots: &Slots| -> u32 { slots.iter().filter(|(node, _)| self.world.nodes.rows[*node].express).map(|(_, gpus)| gpus.len() as u32).sum() };
+        let on_express = |slots: &Slots| -> u32 {
+            slots.iter().filter(|(node, _)| self.world.nodes.rows[*node].express).map(|(_, gpus)| gpus.len() as u32).sum()
+        };
         let own = on_express(slots);
         let Some(knobs) = self.world.knobs(workload.pool).filter(|_| own > 0 && workload.is_allocated()) else { return };
         let leased = self.world.budgets.rows[workload.leaf].leased.iter().filter_map(|other| self.world.lease(*other));
         let leased: u32 = leased.filter(|lease| lease.occupancy == Occupancy::Allocated).map(|lease| on_express(&lease.slots)).sum();
-        let of_leaf = |other: &Id| *other != id && self.world.workloads.get(other).is_some_and(|other| other.leaf == workload.leaf && other.is_allocated());
+        let of_leaf = |other: &Id| {
+            *other != id && self.world.workloads.get(other).is_some_and(|other| other.leaf == workload.leaf && other.is_allocated())
+        };
         let held: u32 = self.world.holds.iter().filter(|(other, _)| of_leaf(other)).map(|(_, hold)| on_express(&hold.slots)).sum();
         let part = u64::from(self.world.pools.rows[workload.pool].express_gpus) * u64::from(knobs.express_budget_max_ppm) / 1_000_000;
         let bound = knobs.express_gpus_max.max(part as u32);
@@ -144,14 +168,23 @@ impl Auditor {
         let gpus = workload.counted(if allocated { Occupancy::Allocated } else { Occupancy::Unallocated });
         for budget in self.world.line(workload.leaf) {
             let row = &self.world.budgets.rows[budget];
-            let (cap, occupancy) = if allocated { (row.gpus_max, Occupancy::Allocated) } else { (row.unallocated_gpus_max, Occupancy::Unallocated) };
+            let (cap, occupancy) =
+                if allocated { (row.gpus_max, Occupancy::Allocated) } else { (row.unallocated_gpus_max, Occupancy::Unallocated) };
             let in_use = row.in_use[occupancy as usize] + gpus;
             if let Some(cap) = cap.filter(|cap| in_use > i64::from(*cap)) {
-                self.findings.add(Law::Cap, format!("{in_use} {occupancy:?} GPUs in {} with {}", row.path, workload.label), format!("at most {cap}"));
+                self.findings.add(
+                    Law::Cap,
+                    format!("{in_use} {occupancy:?} GPUs in {} with {}", row.path, workload.label),
+                    format!("at most {cap}"),
+                );
             }
         }
         if allocated && self.world.budgets.rows[workload.leaf].claim == 0 {
-            self.findings.add(Law::Cap, format!("{} starts in {}", workload.label, self.world.budgets.rows[workload.leaf].path), "a zero claim runs unallocated work only");
+            self.findings.add(
+                Law::Cap,
+                format!("{} starts in {}", workload.label, self.world.budgets.rows[workload.leaf].path),
+                "a zero claim runs unallocated work only",
+            );
         }
     }
 
@@ -159,7 +192,11 @@ impl Auditor {
     pub(super) fn check_entry(&mut self, id: Id, licence: Licence, slots: &Slots) {
         let label = self.world.label(id).to_string();
         if self.instant.preempted.contains(&id) {
-            self.findings.add(Law::Chain, format!("{label} starts in the instant in which it is preempted"), "it claims nothing in this instant");
+            self.findings.add(
+                Law::Chain,
+                format!("{label} starts in the instant in which it is preempted"),
+                "it claims nothing in this instant",
+            );
         }
         if let Some(claimant) = self.world.workloads[&id].barred_by {
             let seen = format!("{label} starts before {}, for which it was preempted", self.world.label(claimant));
@@ -167,7 +204,11 @@ impl Auditor {
         }
         let strongest = self.start_from_hold(id, slots, &label);
         if licence > strongest {
-            self.findings.add(Law::Licence, format!("{label} starts by licence {licence:?}"), format!("at most {strongest:?}: what its plan took"));
+            self.findings.add(
+                Law::Licence,
+                format!("{label} starts by licence {licence:?}"),
+                format!("at most {strongest:?}: what its plan took"),
+            );
         }
     }
 }

@@ -18,7 +18,11 @@ impl Auditor {
             self.findings.add(Law::Sequence, format!("{} is preempted twice", line.workload), "a gang is stopped once");
         }
         if lease.since == now && !by_force {
-            self.findings.add(Law::Chain, format!("{} is preempted in the instant in which it started", line.workload), "no chain of evictions inside an instant");
+            self.findings.add(
+                Law::Chain,
+                format!("{} is preempted in the instant in which it started", line.workload),
+                "no chain of evictions inside an instant",
+            );
         }
         let claimant = match &line.claimant {
             Some(label) => {
@@ -63,13 +67,21 @@ impl Auditor {
         } else {
             let allocated = lease.occupancy == Occupancy::Allocated;
             let in_turn = by.asked.priority > of.asked.priority
-                || (of.asked.on_preempt == OnPreempt::Resume && by.eligible_since < of.eligible_since && knobs.is_some_and(|knobs| waits >= knobs.age_min_ms));
+                || (of.asked.on_preempt == OnPreempt::Resume
+                    && by.eligible_since < of.eligible_since
+                    && knobs.is_some_and(|knobs| waits >= knobs.age_min_ms));
             let on_express = lease.slots.iter().all(|(node, _)| self.world.nodes.rows[*node].express);
             match line.licence {
                 Licence::Unallocated if allocated => Some("licence unallocated takes unallocated work"),
-                Licence::Share | Licence::Tree if !allocated || by.leaf == of.leaf => Some("share and tree take allocated leases of another leaf"),
-                Licence::OwnLeaf if !allocated || by.leaf != of.leaf || !in_turn => Some("own_leaf takes lower priority, or by age what can resume"),
-                Licence::Express if !allocated || !on_express || !self.fits_express(by) => Some("express takes past-contract leases on express nodes for short contracts"),
+                Licence::Share | Licence::Tree if !allocated || by.leaf == of.leaf => {
+                    Some("share and tree take allocated leases of another leaf")
+                }
+                Licence::OwnLeaf if !allocated || by.leaf != of.leaf || !in_turn => {
+                    Some("own_leaf takes lower priority, or by age what can resume")
+                }
+                Licence::Express if !allocated || !on_express || !self.fits_express(by) => {
+                    Some("express takes past-contract leases on express nodes for short contracts")
+                }
                 Licence::Unallocated | Licence::Share | Licence::Tree | Licence::OwnLeaf | Licence::Express => None,
                 Licence::Free | Licence::Drain | Licence::Critical | Licence::Administrator => Some("a licence that a claimant can have"),
             }
@@ -89,7 +101,11 @@ impl Auditor {
             self.findings.add(Law::Minimal, seen, "free GPUs that fit come first");
         }
         if on_chain {
-            self.findings.add(Law::Chain, format!("{claims} is preempted and takes {is_taken} in one instant"), "the preempted claim nothing in this instant");
+            self.findings.add(
+                Law::Chain,
+                format!("{claims} is preempted and takes {is_taken} in one instant"),
+                "the preempted claim nothing in this instant",
+            );
         }
     }
 
@@ -119,7 +135,11 @@ impl Auditor {
             None => i64::MAX,
         };
         if line.stop_by_ms < now || line.stop_by_ms > latest {
-            self.findings.add(Law::Signal, format!("{} is to be stopped by {} ms", line.workload, line.stop_by_ms), format!("{now} to {latest} ms"));
+            self.findings.add(
+                Law::Signal,
+                format!("{} is to be stopped by {} ms", line.workload, line.stop_by_ms),
+                format!("{now} to {latest} ms"),
+            );
         }
     }
 
@@ -163,7 +183,11 @@ impl Auditor {
                 }
                 self.instant.spared.push((id, claimant));
             }
-            _ => self.findings.add(Law::Sequence, format!("{} is spared", line.workload), "it was to yield to a claimant and has no signal yet"),
+            _ => self.findings.add(
+                Law::Sequence,
+                format!("{} is spared", line.workload),
+                "it was to yield to a claimant and has no signal yet",
+            ),
         }
     }
 

@@ -68,21 +68,28 @@ impl Auditor {
             return;
         }
         if before.contains(&id) && !has_started {
-            let seen = format!("{} waits for {waits} ms in {}, at {} ppm", self.world.label(id), self.world.budgets.rows[leaf].path, weighed.standing_high());
+            let seen = format!(
+                "{} waits for {waits} ms in {}, at {} ppm",
+                self.world.label(id),
+                self.world.budgets.rows[leaf].path,
+                weighed.standing_high()
+            );
             self.findings.add(Law::Service, seen, format!("served within {bound} ms: there are GPUs that it may take"));
         }
         self.service.passed_over.insert(id);
     }
 
     fn longest_waiting(&self, leaf: usize, pool: usize) -> Option<Id> {
-        let queued = self.service.queue.iter().filter(|((in_pool, _, allocated), _)| *in_pool == pool && *allocated).flat_map(|(_, ids)| ids);
+        let queued =
+            self.service.queue.iter().filter(|((in_pool, _, allocated), _)| *in_pool == pool && *allocated).flat_map(|(_, ids)| ids);
         let mine = queued.filter(|id| self.world.workloads[id].leaf == leaf);
         mine.copied().min_by_key(|id| (self.world.workloads[id].waiting_since, *id))
     }
 
     /// Whether some node has enough GPUs that are free, unallocated, or past their contract under a leaf that stands higher than `needed`.
     fn could_be_served(&mut self, id: Id, leaf: usize, pool: usize, needed: i128, lens: super::standing::Lens) -> bool {
-        let leaves: Vec<usize> = (0..self.world.budgets.rows.len()).filter(|other| *other != leaf && self.world.budgets.rows[*other].is_leaf).collect();
+        let leaves: Vec<usize> =
+            (0..self.world.budgets.rows.len()).filter(|other| *other != leaf && self.world.budgets.rows[*other].is_leaf).collect();
         let mut higher = BTreeSet::new();
         for other in leaves {
             let weighed = self.weigh(other, pool, lens, None);
@@ -98,10 +105,16 @@ impl Auditor {
             // whether it does is not judged here.
             let is_small = other.asked.on_preempt == OnPreempt::Resume || other.gpus() <= workload.gpus();
             let may_be_dear = lease.occupancy == Occupancy::Allocated && !is_small;
-            other.asked.members == 1 && !may_be_dear && (lease.occupancy == Occupancy::Unallocated || (!lease.is_protected(lens.now) && lease.running_since.is_some() && higher.contains(&other.leaf)))
+            other.asked.members == 1
+                && !may_be_dear
+                && (lease.occupancy == Occupancy::Unallocated
+                    || (!lease.is_protected(lens.now) && lease.running_since.is_some() && higher.contains(&other.leaf)))
         };
         self.world.nodes.rows.iter().any(|node| {
-            let usable = node.pool == pool && node.state == State::Ready && !node.express && node.features & workload.asked.features == workload.asked.features;
+            let usable = node.pool == pool
+                && node.state == State::Ready
+                && !node.express
+                && node.features & workload.asked.features == workload.asked.features;
             let gpus = node.gpus.iter().filter(|gpu| gpu.hold.is_none() && gpu.lease.is_none_or(takeable)).count();
             usable && node.cpus == 0 && node.memory == 0 && gpus >= workload.gpus() as usize
         })

@@ -60,7 +60,6 @@ impl Lens {
     pub(super) fn full(&self, gpu_ms: impl Into<i128>) -> i128 {
         2 * i128::from(self.lookback) * gpu_ms.into()
     }
-
 }
 
 impl Shares {
@@ -161,7 +160,8 @@ impl Auditor {
     pub(super) fn weigh(&mut self, budget: usize, pool: usize, lens: Lens, apart: Option<Id>) -> Weighed {
         let mut sum = Weighed { entitled: self.shares.entitled(budget, pool, lens), ..Weighed::default() };
         // A budget that is an inner one now may have been a leaf with charges of its own.
-        let below: Vec<usize> = (0..self.world.budgets.rows.len()).filter(|one| self.world.line(*one).any(|above| above == budget)).collect();
+        let below: Vec<usize> =
+            (0..self.world.budgets.rows.len()).filter(|one| self.world.line(*one).any(|above| above == budget)).collect();
         for one in below {
             sum.used += self.charged_to(one, lens);
             if self.world.knobs(pool).is_some_and(|knobs| knobs.commitments) {
@@ -239,15 +239,26 @@ impl Auditor {
         one.committed += lens.full(quantum);
         if one.standing_low() >= other.bare_high() {
             let path = |side: usize| self.world.budgets.rows[side].path.clone();
-            let seen = format!("{} + quantum stands at {} ppm or more, {} at {} ppm or less", path(sides.0), one.standing_low(), path(sides.1), other.bare_high());
+            let seen = format!(
+                "{} + quantum stands at {} ppm or more, {} at {} ppm or less",
+                path(sides.0),
+                one.standing_low(),
+                path(sides.1),
+                other.bare_high()
+            );
             self.findings.add(Law::Standing, seen, "the claimant's side stands lower");
         }
         let leaf = if licence == Licence::Share { by_leaf } else { of_leaf };
         let weighed = self.weigh(leaf, pool, lens, Some(claimant));
         let is_so = if licence == Licence::Share { weighed.standing_low() < below } else { weighed.standing_high() >= below };
         if !is_so {
-            let seen = format!("{} stands at {} to {} ppm", self.world.budgets.rows[leaf].path, weighed.standing_low(), weighed.standing_high());
-            let expected = if licence == Licence::Share { "share: the claimant's leaf is below its share" } else { "tree: the victim's leaf is not below its share" };
+            let seen =
+                format!("{} stands at {} to {} ppm", self.world.budgets.rows[leaf].path, weighed.standing_low(), weighed.standing_high());
+            let expected = if licence == Licence::Share {
+                "share: the claimant's leaf is below its share"
+            } else {
+                "tree: the victim's leaf is not below its share"
+            };
             self.findings.add(Law::Standing, seen, format!("{expected}, {below} ppm"));
         }
     }

@@ -26,7 +26,12 @@ impl Auditor {
             && a != b
             && now - first < contract
         {
-            let seen = format!("{} and {} evict each other by turns within {} ms", self.world.label(claimant), self.world.label(victim), now - first);
+            let seen = format!(
+                "{} and {} evict each other by turns within {} ms",
+                self.world.label(claimant),
+                self.world.label(victim),
+                now - first
+            );
             self.findings.add(Law::Swap, seen, format!("not within one contract, {contract} ms"));
         }
         if self.swaps.pairs.len() > self.swaps.prune_at {

@@ -53,7 +53,8 @@ impl Engine<'_, '_> {
                 let spec = &mut self.budgets[budget.index()];
                 spec.pools[PoolId(0).index()].share = share;
                 let budgets = vec![spec.clone()];
-                let changeset = Changeset { based_on: self.budgets_version, author: "scenario".into(), reason: "a happening".into(), budgets };
+                let changeset =
+                    Changeset { based_on: self.budgets_version, author: "scenario".into(), reason: "a happening".into(), budgets };
                 self.tell(at, Event::BudgetsChanged(changeset));
             }
         }

@@ -30,7 +30,13 @@ use work::{Lease, Work};
 pub type Progress<'p> = &'p mut dyn FnMut(Time, Time);
 
 /// Runs a scenario under a seed and a policy; the observers see all that happens, in order.
-pub fn run(scenario: &Scenario, seed: u64, policy: &mut dyn Policy, observers: &mut [&mut dyn Observer], progress: Option<Progress<'_>>) -> RunSummary {
+pub fn run(
+    scenario: &Scenario,
+    seed: u64,
+    policy: &mut dyn Policy,
+    observers: &mut [&mut dyn Observer],
+    progress: Option<Progress<'_>>,
+) -> RunSummary {
     let mut engine = Engine {
         scenario,
         policy,
@@ -97,7 +103,8 @@ impl Engine<'_, '_> {
         for (number, spec) in self.scenario.nodes.iter().enumerate() {
             self.tell(at, Event::NodeJoined { node: NodeId(number as u32), spec: spec.clone() });
         }
-        let changeset = Changeset { based_on: 0, author: "scenario".into(), reason: self.scenario.name.clone(), budgets: self.budgets.clone() };
+        let changeset =
+            Changeset { based_on: 0, author: "scenario".into(), reason: self.scenario.name.clone(), budgets: self.budgets.clone() };
         self.tell(at, Event::BudgetsChanged(changeset));
         for (number, happening) in self.scenario.happenings.iter().enumerate() {
             self.agenda.put(happening.0, Next::Happening(number as u32));

@@ -67,8 +67,15 @@ fn work_starts_runs_banks_and_completes() {
     let scenario = String::from("measure = \"6h\"\n")
         + &workload("a", "at = \"0:30\"\ngang = \"2x8\"\nmin_runtime = \"1h\"\nwork = \"90m\"")
         + &workload("b", "at = \"1:00\"\ngang = \"1x4\"\non_preempt = \"restart\"\nmin_runtime = \"1h\"\nwork = \"30m\"\nfails = true");
-    let expected =
-        ["0:30 start a#1", "0:30 run a#1", "1:30 checkpoint a#1", "2:00 completed a#1", "2:00 start b#1", "2:00 run b#1", "2:30 failed b#1"];
+    let expected = [
+        "0:30 start a#1",
+        "0:30 run a#1",
+        "1:30 checkpoint a#1",
+        "2:00 completed a#1",
+        "2:00 start b#1",
+        "2:00 run b#1",
+        "2:30 failed b#1",
+    ];
     let summary = check(&mut Fifo::default(), &scenario, &expected, 16 * 90, 4 * 30);
     assert_eq!((summary.submitted, summary.completed, summary.failed, summary.unfinished), (2, 1, 1, 0));
     assert_eq!(summary.end, Time(Span::hours(6).0));
@@ -80,14 +87,22 @@ fn a_stop_loses_what_is_not_banked_and_the_next_lease_pays_its_restart() {
         + &workload("a", "gang = \"1x8\"\nmin_runtime = \"1h\"\nwork = \"90m\"");
     let mut policy = Fifo::stopping(Span::minutes(70), Span::minutes(2));
     let expected = [
-        "0:00 start a#1", "0:00 run a#1", "1:00 checkpoint a#1", "1:10 stop a#1", "1:11 preempted a#1", "1:11 start a#2", "1:11 run a#2", "1:46 completed a#2",
+        "0:00 start a#1",
+        "0:00 run a#1",
+        "1:00 checkpoint a#1",
+        "1:10 stop a#1",
+        "1:11 preempted a#1",
+        "1:11 start a#2",
+        "1:11 run a#2",
+        "1:46 completed a#2",
     ];
     check(&mut policy, &scenario, &expected, 8 * 90, 8 * (11 + 5));
 }
 
 #[test]
 fn work_that_completes_within_the_grace_is_done() {
-    let scenario = String::from("measure = \"6h\"\n") + &workload("a", "gang = \"1x8\"\non_preempt = \"restart\"\nmin_runtime = \"1h\"\nwork = \"61m\"");
+    let scenario = String::from("measure = \"6h\"\n")
+        + &workload("a", "gang = \"1x8\"\non_preempt = \"restart\"\nmin_runtime = \"1h\"\nwork = \"61m\"");
     let mut policy = Fifo::stopping(Span::minutes(60), Span::minutes(2));
     let expected = ["0:00 start a#1", "0:00 run a#1", "1:00 stop a#1", "1:01 completed a#1"];
     check(&mut policy, &scenario, &expected, 8 * 61, 0);
@@ -110,8 +125,16 @@ fn a_lost_node_kills_its_gang_which_goes_on_once_it_is_fenced() {
         + &workload("a", "gang = \"2x8\"\nmin_runtime = \"1h\"\nwork = \"2h\"")
         + "[[happenings]]\nat = \"1:31\"\nwhat = \"lose\"\nnode = 1\nlasts = \"1h\"\n";
     let expected = [
-        "0:00 start a#1", "0:01 run a#1", "1:01 checkpoint a#1", "1:31 n1 Lost", "1:34 nodelost a#1", "2:31 n1 Ready", "2:31 start a#2", "2:32 run a#2",
-        "3:32 checkpoint a#2", "3:37 completed a#2",
+        "0:00 start a#1",
+        "0:01 run a#1",
+        "1:01 checkpoint a#1",
+        "1:31 n1 Lost",
+        "1:34 nodelost a#1",
+        "2:31 n1 Ready",
+        "2:31 start a#2",
+        "2:32 run a#2",
+        "3:32 checkpoint a#2",
+        "3:37 completed a#2",
     ];
     check(&mut Fifo::default(), &scenario, &expected, 16 * 120, 16 * (34 + 6));
 }
@@ -121,7 +144,15 @@ fn a_drained_node_is_repaired_and_comes_back() {
     let scenario = String::from("measure = \"9h\"\n")
         + &workload("a", "gang = \"1x8\"\nmin_runtime = \"1h\"\nwork = \"1h\"")
         + "[[happenings]]\nat = \"0:10\"\nwhat = \"drain\"\nnode = 0\nlasts = \"20m\"\nreason = \"fan\"\n";
-    let expected = ["0:00 start a#1", "0:00 run a#1", "0:10 n0 Draining(Sick)", "1:00 completed a#1", "1:00 n0 Drained", "1:00 n0 Repairing", "1:20 n0 Ready"];
+    let expected = [
+        "0:00 start a#1",
+        "0:00 run a#1",
+        "0:10 n0 Draining(Sick)",
+        "1:00 completed a#1",
+        "1:00 n0 Drained",
+        "1:00 n0 Repairing",
+        "1:20 n0 Ready",
+    ];
     check(&mut Fifo::default(), &scenario, &expected, 8 * 60, 0);
 }
 
@@ -170,6 +201,11 @@ fn hosts_fail_about_as_often_as_the_scenario_says() {
     let summary = run(&scenario, 1, &mut Fifo::default(), &mut [&mut timeline], None);
     let count = |state: &str| timeline.lines.iter().filter(|line| line.ends_with(state)).count();
     assert_eq!(summary.faults, 0, "{:?}", summary.fault_examples);
-    assert!((80..170).contains(&count("Lost")) && (80..170).contains(&count("Repairing")), "{} lost, {} repaired", count("Lost"), count("Repairing"));
+    assert!(
+        (80..170).contains(&count("Lost")) && (80..170).contains(&count("Repairing")),
+        "{} lost, {} repaired",
+        count("Lost"),
+        count("Repairing")
+    );
     assert!(count("Ready") + 50 > count("Lost") + count("Repairing"));
 }

@@ -92,7 +92,17 @@ pub(super) enum Step {
 
 impl Lease {
     pub(super) fn new(id: LeaseId, placement: Placement, occupancy: Occupancy, at: Time) -> Lease {
-        Lease { id, placement, occupancy, assigned: at, running: None, startup: Span::ZERO, banked: Span::ZERO, stopping: false, dead: false }
+        Lease {
+            id,
+            placement,
+            occupancy,
+            assigned: at,
+            running: None,
+            startup: Span::ZERO,
+            banked: Span::ZERO,
+            stopping: false,
+            dead: false,
+        }
     }
 
     /// All members run; returns when it comes to its first step.

@@ -155,7 +155,9 @@ mod tests {
         for job in draws(&recipe(0.4, 0.3, &[1, 8])) {
             let (spec, whole) = (&job.spec, round_up(job.work));
             match spec.on_preempt {
-                OnPreempt::Resume => assert!([Span::hours(1), Span::hours(8), whole].contains(&spec.min_runtime) && spec.min_runtime <= whole),
+                OnPreempt::Resume => {
+                    assert!([Span::hours(1), Span::hours(8), whole].contains(&spec.min_runtime) && spec.min_runtime <= whole)
+                }
                 OnPreempt::Restart => assert_eq!(spec.min_runtime, whole.min(Span::hours(8))),
                 OnPreempt::End => {
                     assert_eq!(spec.time_limit, Some(spec.min_runtime));

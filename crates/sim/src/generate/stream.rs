@@ -162,7 +162,8 @@ impl StreamFile {
     /// The distribution that this stream describes.
     pub(crate) fn recipe(&self, knobs: &Knobs) -> Recipe {
         let gangs: Vec<Gang> = self.gangs.get_ref().iter().map(|g| Gang::new(g.members, g.gpus_per_member)).collect();
-        let weights: Vec<f64> = if self.weights.is_empty() { vec![1.0; gangs.len()] } else { self.weights.iter().map(|w| w.value()).collect() };
+        let weights: Vec<f64> =
+            if self.weights.is_empty() { vec![1.0; gangs.len()] } else { self.weights.iter().map(|w| w.value()).collect() };
         Recipe {
             gangs,
             gang_weights: cumulative(weights),

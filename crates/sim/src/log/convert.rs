@@ -33,9 +33,12 @@ pub(super) fn event(entry: &Entry, names: &dyn Names) -> LogEvent {
                 reason: reason.clone(),
             })
         }
-        Entry::Budgets { version, author, reason, budgets } => {
-            LogEvent::Budgets(Budgets { version: *version, author: author.clone(), reason: reason.clone(), budgets: budgets.iter().flat_map(budget).collect() })
-        }
+        Entry::Budgets { version, author, reason, budgets } => LogEvent::Budgets(Budgets {
+            version: *version,
+            author: author.clone(),
+            reason: reason.clone(),
+            budgets: budgets.iter().flat_map(budget).collect(),
+        }),
         Entry::Submitted { workload, spec, charged_gpus, min_runtime, class } => {
             LogEvent::Submitted(submitted(*workload, spec, (*charged_gpus, *min_runtime, *class), names))
         }
@@ -66,10 +69,16 @@ pub(super) fn event(entry: &Entry, names: &dyn Names) -> LogEvent {
             let (workload, attempt) = of(lease);
             LogEvent::Checkpoint(Checkpoint { workload, attempt })
         }
-        Entry::Preempting { .. } | Entry::Stopping { .. } | Entry::Spared { .. } | Entry::Hold { .. } | Entry::Unhold { .. } => preemption(entry, names),
-        Entry::Ended { workload: id, attempt, outcome: how, lost, by } => {
-            LogEvent::Ended(Ended { workload: workload(id), attempt: *attempt, outcome: outcome(*how), lost_gpu_ms: lost.0, by: by.text(names) })
+        Entry::Preempting { .. } | Entry::Stopping { .. } | Entry::Spared { .. } | Entry::Hold { .. } | Entry::Unhold { .. } => {
+            preemption(entry, names)
         }
+        Entry::Ended { workload: id, attempt, outcome: how, lost, by } => LogEvent::Ended(Ended {
+            workload: workload(id),
+            attempt: *attempt,
+            outcome: outcome(*how),
+            lost_gpu_ms: lost.0,
+            by: by.text(names),
+        }),
         Entry::Requeued { workload: id } => LogEvent::Requeued(Requeued { workload: workload(id) }),
         Entry::Charged { .. } | Entry::Refunded { .. } | Entry::Granted { .. } => ledger(entry, names),
     }
@@ -99,8 +108,12 @@ fn preemption(entry: &Entry, names: &dyn Names) -> LogEvent {
             let (workload, attempt) = of(lease);
             LogEvent::Spared(Spared { workload, attempt })
         }
-        Entry::Hold { claimant, placement: slots } => LogEvent::Hold(Hold { claimant: names.workload(*claimant), placement: placement(slots, names) }),
-        Entry::Unhold { claimant, why } => LogEvent::Unhold(Unhold { claimant: names.workload(*claimant), cause: cause(why), why: why.text(names) }),
+        Entry::Hold { claimant, placement: slots } => {
+            LogEvent::Hold(Hold { claimant: names.workload(*claimant), placement: placement(slots, names) })
+        }
+        Entry::Unhold { claimant, why } => {
+            LogEvent::Unhold(Unhold { claimant: names.workload(*claimant), cause: cause(why), why: why.text(names) })
+        }
         other => unreachable!("not a line of a plan: {other:?}"),
     }
 }

@@ -135,7 +135,10 @@ mod tests {
             (format!("{FIRST}{unknown}{LAST}"), "line 2 of the event log: there is no event `rebooted`"),
             (format!("{FIRST}{missing}{LAST}"), "line 2 of the event log: event `running`: missing field `protected_until_ms`"),
             (format!("{FIRST}{LAST}{FIRST}"), "line 3 of the event log: nothing may follow `end_of_log`"),
-            (format!("{FIRST}{}", LAST.replace("2}", "-2}")), "line 2 of the event log: event `end_of_log`: `attempt`: invalid value: integer `-2`, expected u32 (column "),
+            (
+                format!("{FIRST}{}", LAST.replace("2}", "-2}")),
+                "line 2 of the event log: event `end_of_log`: `attempt`: invalid value: integer `-2`, expected u32 (column ",
+            ),
             (FIRST.to_string(), "line 2 of the event log: the log breaks off here"),
             (LAST.to_string(), "line 1 of the event log: the first line must state the version"),
             (FIRST.replace("\"v\":1", "\"v\":2"), "line 1 of the event log: the log has version 2"),

@@ -148,10 +148,24 @@ mod tests {
     #[test]
     fn lines_have_the_documented_form() {
         let placement = Arc::from([Slot { node: NodeId(1), gpus: GpuSet(0b1010_0000) }, Slot { node: NodeId(4), gpus: GpuSet(1) }]);
-        let node = NodeSpec { pool: PoolId(0), gpus: 8, cpus: 96, memory: 1 << 40, block: stipend_core::id::BlockId(2), features: Default::default(), express: true };
+        let node = NodeSpec {
+            pool: PoolId(0),
+            gpus: 8,
+            cpus: 96,
+            memory: 1 << 40,
+            block: stipend_core::id::BlockId(2),
+            features: Default::default(),
+            express: true,
+        };
         let lines = written(&[
             tree(),
-            Entry::Node { node: NodeId(1), spec: node, state: NodeState::Draining(Severity::Sick), drain_until: Some(Time(70)), reason: "fan".into() },
+            Entry::Node {
+                node: NodeId(1),
+                spec: node,
+                state: NodeState::Draining(Severity::Sick),
+                drain_until: Some(Time(70)),
+                reason: "fan".into(),
+            },
             Entry::Started {
                 lease: LEASE,
                 pool: PoolId(0),
@@ -161,10 +175,32 @@ mod tests {
                 why: Why::Rule("first come"),
             },
             Entry::Running { lease: LEASE, protected_until: None },
-            Entry::Preempting { lease: LEASE, claimant: Some(WorkloadId(8)), node: None, licence: Licence::Share, stop_by: Time(125), why: Why::Owner },
+            Entry::Preempting {
+                lease: LEASE,
+                claimant: Some(WorkloadId(8)),
+                node: None,
+                licence: Licence::Share,
+                stop_by: Time(125),
+                why: Why::Owner,
+            },
             Entry::Unhold { claimant: WorkloadId(8), why: Why::ClaimantGone },
-            Entry::Charged { workload: WorkloadId(7), attempt: 2, budget: BudgetId(3), pool: PoolId(0), kind: ChargeKind::Run, from: Time(1), to: Time(5), gpu_ms: GpuMs(12) },
-            Entry::Ended { workload: WorkloadId(9), attempt: None, outcome: Outcome::Cancelled, lost: GpuMs(0), by: stipend_core::entry::By::Owner },
+            Entry::Charged {
+                workload: WorkloadId(7),
+                attempt: 2,
+                budget: BudgetId(3),
+                pool: PoolId(0),
+                kind: ChargeKind::Run,
+                from: Time(1),
+                to: Time(5),
+                gpu_ms: GpuMs(12),
+            },
+            Entry::Ended {
+                workload: WorkloadId(9),
+                attempt: None,
+                outcome: Outcome::Cancelled,
+                lost: GpuMs(0),
+                by: stipend_core::entry::By::Owner,
+            },
         ]);
         let expected = [
             r#"{"v":1,"t_ms":5,"event":"budgets","version":2,"author":"ann","reason":"more","budgets":[{"id":3,"path":"lab/\"a\"","pool":"p0","share_percent":33.3333,"claim":0.123456789,"gpus_max":64,"unallocated_gpus_max":null,"min_runtime_max_ms":null,"order":"fifo"}]}"#,

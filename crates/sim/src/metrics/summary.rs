@@ -112,14 +112,7 @@ const HOUR_MS: f64 = 3_600_000.0;
 fn waits(mut log: WaitLog) -> Waits {
     log.waits.sort_unstable();
     let at = |percent| nearest_rank(&log.waits, percent).map(|wait: Span| wait.0 as f64 / 1000.0);
-    Waits {
-        count: log.waits.len() as u64,
-        never_started: log.never_started,
-        p50_s: at(50),
-        p90_s: at(90),
-        p99_s: at(99),
-        max_s: at(100),
-    }
+    Waits { count: log.waits.len() as u64, never_started: log.never_started, p50_s: at(50), p90_s: at(90), p99_s: at(99), max_s: at(100) }
 }
 
 fn slowdown(log: &SlowdownLog) -> Slowdown {

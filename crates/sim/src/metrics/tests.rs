@@ -97,7 +97,8 @@ impl Tape {
     fn refund(&mut self, at: i64, workload: u32, budget: BudgetId, gpus: u32, from: i64, to: i64) -> &mut Tape {
         let (from, to) = (minute(from), minute(to));
         let gpu_ms = Gpus(gpus).over(to - from);
-        let entry = Entry::Refunded { workload: WorkloadId(workload), attempt: 1, budget, pool: POOL, kind: ChargeKind::Run, from, to, gpu_ms };
+        let entry =
+            Entry::Refunded { workload: WorkloadId(workload), attempt: 1, budget, pool: POOL, kind: ChargeKind::Run, from, to, gpu_ms };
         self.say(at, entry)
     }
 

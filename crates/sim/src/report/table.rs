@@ -60,7 +60,9 @@ fn cell(results: &[&PolicyResult], content: Content) -> String {
                 return middle;
             }
             let below = match better {
-                Better::Neither => format!("{} to {}", unit.cell(&[worst(&columns[0], Better::Higher)]), unit.cell(&[worst(&columns[0], Better::Lower)])),
+                Better::Neither => {
+                    format!("{} to {}", unit.cell(&[worst(&columns[0], Better::Higher)]), unit.cell(&[worst(&columns[0], Better::Lower)]))
+                }
                 better => unit.cell(&columns.iter().map(|column| worst(column, better)).collect::<Vec<_>>()),
             };
             format!("{middle}\n{below}")

@@ -38,7 +38,12 @@ impl Tree {
         let (parent, name) = match path.rsplit_once('/') {
             Some((parent, name)) => (Some(self.parent(path, parent)?), name),
             None if self.specs.is_empty() => (None, path),
-            None => return Err(format!("path = \"{path}\": there is a root already, `{}`; write the path below it, `{}/{path}`", self.paths[0], self.paths[0])),
+            None => {
+                return Err(format!(
+                    "path = \"{path}\": there is a root already, `{}`; write the path below it, `{}/{path}`",
+                    self.paths[0], self.paths[0]
+                ));
+            }
         };
         if name.is_empty() || path.starts_with('/') {
             return Err(format!("path = \"{path}\": every part of a path has a name, such as lab/nlp/olmo"));
@@ -64,7 +69,11 @@ impl Tree {
         let share = match &file.share {
             Some(share) => percent(*share.get_ref()).map_err(|message| source.error(share.span(), message))?,
             None if is_root => Ppm::ONE,
-            None => return Err(source.error(file.path.span(), format!("path = \"{path}\": it has no share; add share = 25 (percent of its parent)"))),
+            None => {
+                return Err(
+                    source.error(file.path.span(), format!("path = \"{path}\": it has no share; add share = 25 (percent of its parent)"))
+                );
+            }
         };
         let share = PoolShare {
             share,
@@ -83,12 +92,16 @@ impl Tree {
             if sum <= u64::from(Ppm::ONE.0) {
                 continue;
             }
-            let listed: Vec<String> = children.iter().map(|child| format!("{} {}", child.name, shown_percent(child.pools[0].share.0.into()))).collect();
+            let listed: Vec<String> =
+                children.iter().map(|child| format!("{} {}", child.name, shown_percent(child.pools[0].share.0.into()))).collect();
             let path = &self.paths[parent.id.index()];
             let last = children.last().map_or("", |child| &self.paths[child.id.index()]);
             let place = files.iter().find(|file| file.path.get_ref() == last).map_or(0..0, share_span);
-            let message =
-                format!("share: the children of `{path}` have {} together ({}); they may have at most 100 %", shown_percent(sum), listed.join(", "));
+            let message = format!(
+                "share: the children of `{path}` have {} together ({}); they may have at most 100 %",
+                shown_percent(sum),
+                listed.join(", ")
+            );
             return Err(source.error(place, message));
         }
         Ok(())

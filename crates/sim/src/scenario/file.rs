@@ -1,7 +1,7 @@
 //! A scenario file, field by field as it is written. What the fields mean together is settled in `resolve`.
 
-use super::knobs::KnobsFile;
 use super::file_work::{HappeningFile, WorkloadFile};
+use super::knobs::KnobsFile;
 use super::length::{Fraction, Length};
 use crate::generate::lab_file::LabFile;
 use crate::generate::stream::StreamFile;

@@ -26,7 +26,10 @@ pub(crate) fn never_fits(gang: &Gang, nodes: &[NodeSpec]) -> Option<String> {
     let asked = format!("{}x{}", gang.members, gang.gpus_per_member);
     if most > 0 {
         let largest = format!("{most}x{}", gang.gpus_per_member);
-        return Some(format!("a gang of {asked} can never fit this pool; the largest of {} GPUs a member is {largest}", gang.gpus_per_member));
+        return Some(format!(
+            "a gang of {asked} can never fit this pool; the largest of {} GPUs a member is {largest}",
+            gang.gpus_per_member
+        ));
     }
     let widest = nodes.iter().map(|node| node.gpus).max().unwrap_or(0);
     let also = if gang.cpus_per_member > 0 || gang.memory_per_member > 0 { ", its CPUs and memory" } else { "" };

@@ -62,7 +62,11 @@ fn path_of(key: &str) -> Result<Vec<&str>, String> {
             let names: Vec<&str> = sections().iter().map(|(name, _)| *name).collect();
             return Err(unknown(section, "section", &names));
         };
-        return if fields.contains(&field) { Ok(vec![section, field]) } else { Err(unknown(field, &format!("field of [{section}]"), fields)) };
+        return if fields.contains(&field) {
+            Ok(vec![section, field])
+        } else {
+            Err(unknown(field, &format!("field of [{section}]"), fields))
+        };
     }
     if top.contains(&key) {
         return Ok(vec![key]);
@@ -91,7 +95,10 @@ pub(crate) fn insert<'a>(document: &mut DeTable<'a>, overrides: &'a [Override<'a
             let key = Spanned::new(at.clone(), Cow::Borrowed(*parent));
             let entry = table.entry(key).or_insert_with(|| Spanned::new(at.clone(), DeValue::Table(DeTable::new())));
             let DeValue::Table(inner) = entry.get_mut() else {
-                return Err(ScenarioError::Override { text: one.text.into(), message: format!("`{parent}` is no section in this scenario") });
+                return Err(ScenarioError::Override {
+                    text: one.text.into(),
+                    message: format!("`{parent}` is no section in this scenario"),
+                });
             };
             table = inner;
         }
@@ -139,7 +146,12 @@ impl<'de> Deserializer<'de> for Asker<'_> {
         Err(de::Error::custom("only structs have field names"))
     }
 
-    fn deserialize_struct<V: Visitor<'de>>(self, _name: &'static str, fields: &'static [&'static str], _visitor: V) -> Result<V::Value, Self::Error> {
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        fields: &'static [&'static str],
+        _visitor: V,
+    ) -> Result<V::Value, Self::Error> {
         *self.0 = fields;
         Err(de::Error::custom("asked for the names only"))
     }

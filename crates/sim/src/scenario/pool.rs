@@ -12,7 +12,10 @@ const NODES_MAX: usize = 200_000;
 
 /// All nodes, by number.
 pub(super) fn nodes(source: &Source<'_>, pool: Option<&Spanned<PoolFile>>) -> Result<Vec<NodeSpec>, ScenarioError> {
-    let none = || ScenarioError::File { file: source.file.into(), message: "the scenario has no nodes: give it a [pool] with nodes = 16, or [[pool.groups]]".into() };
+    let none = || ScenarioError::File {
+        file: source.file.into(),
+        message: "the scenario has no nodes: give it a [pool] with nodes = 16, or [[pool.groups]]".into(),
+    };
     let Some(pool) = pool else { return Err(none()) };
     let file = pool.get_ref();
     let mut nodes = equal_nodes(source, file)?;

@@ -153,7 +153,9 @@ impl Parts<'_> {
         let Some(name) = &written.file else {
             return Err(self.source.error(file.span(), "the scenario replays a file: name it with --set trace=FILE"));
         };
-        if let Some(bounds) = written.estimates.as_ref().filter(|bounds| bounds.get_ref()[0].0 == Ppm(0) || bounds.get_ref()[1] < bounds.get_ref()[0]) {
+        if let Some(bounds) =
+            written.estimates.as_ref().filter(|bounds| bounds.get_ref()[0].0 == Ppm(0) || bounds.get_ref()[1] < bounds.get_ref()[0])
+        {
             let message = "estimates: two multiples of the work such as [1.05, 2.05]; the first is above 0 and at most the second";
             return Err(self.source.error(bounds.span(), message));
         }

@@ -18,8 +18,13 @@ fn wrong(parts: &[&str], overrides: &[&str], expected: &str) {
 
 #[test]
 fn a_small_scenario() {
-    let scenario = read(&[HEAD, "warmup = \"12h\"\n", POOL, "express_nodes = 1\n", LAB, WORK, "[policy]\nlookback = \"3d\"\nworth_it = 0.5\n"], &[]).expect("right");
-    assert_eq!((scenario.capacity(), scenario.measure_from(), scenario.measure_to()), (Gpus(32), Time(Span::hours(12).0), Time(Span::hours(36).0)));
+    let scenario =
+        read(&[HEAD, "warmup = \"12h\"\n", POOL, "express_nodes = 1\n", LAB, WORK, "[policy]\nlookback = \"3d\"\nworth_it = 0.5\n"], &[])
+            .expect("right");
+    assert_eq!(
+        (scenario.capacity(), scenario.measure_from(), scenario.measure_to()),
+        (Gpus(32), Time(Span::hours(12).0), Time(Span::hours(36).0))
+    );
     assert_eq!((scenario.knobs.lookback, scenario.knobs.worth_it), (Span::days(3), Ppm(500_000)));
     assert_eq!(scenario.nodes.iter().filter(|node| node.express).count(), 1);
     assert_eq!((scenario.labels.budgets[1].as_str(), scenario.budgets[1].pools[0].share), ("lab/a", Ppm(600_000)));
@@ -28,7 +33,8 @@ fn a_small_scenario() {
 
 #[test]
 fn overrides_take_the_place_of_what_is_written() {
-    let scenario = read(&[HEAD, POOL, LAB, WORK], &["pool.nodes=96", "lookback=1d", "kernel=sliding", "seed=7", "policy.below_share=1.5"]).expect("right");
+    let scenario = read(&[HEAD, POOL, LAB, WORK], &["pool.nodes=96", "lookback=1d", "kernel=sliding", "seed=7", "policy.below_share=1.5"])
+        .expect("right");
     assert_eq!((scenario.nodes.len(), scenario.knobs.lookback, scenario.seed), (96, Span::days(1), 7));
     assert_eq!((scenario.knobs.kernel, scenario.knobs.below_share), (stipend_core::knobs::Kernel::Sliding, Ppm(1_500_000)));
 }
@@ -87,7 +93,11 @@ fn budgets_that_cannot_be() {
 #[test]
 fn pools_and_gangs_that_cannot_be() {
     wrong(&[HEAD, LAB, WORK], &[], "t.toml: the scenario has no nodes: give it a [pool] with nodes = 16, or [[pool.groups]]");
-    wrong(&[HEAD, "[pool]\nnodes = 0\n", LAB, WORK], &[], "t.toml:4: `[pool]`: nodes = 0: the scenario has no nodes; give it nodes = 16, or [[pool.groups]]");
+    wrong(
+        &[HEAD, "[pool]\nnodes = 0\n", LAB, WORK],
+        &[],
+        "t.toml:4: `[pool]`: nodes = 0: the scenario has no nodes; give it nodes = 16, or [[pool.groups]]",
+    );
     wrong(
         &[HEAD, POOL, LAB, &WORK.replace("2x8", "5x8")],
         &[],

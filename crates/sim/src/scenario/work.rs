@@ -44,7 +44,8 @@ impl Parts<'_> {
         let on_preempt = OnPreempt::from(file.on_preempt);
         let time_limit = file.time_limit.as_ref().map(|limit| limit.get_ref().0);
         if on_preempt == OnPreempt::End && time_limit.is_none() {
-            let message = "on_preempt = \"end\": work that cannot go on after a preemption must state its time_limit, which is its contract";
+            let message =
+                "on_preempt = \"end\": work that cannot go on after a preemption must state its time_limit, which is its contract";
             return Err(self.source.error(file.name.span(), message));
         }
         if let Some(limit) = file.time_limit.as_ref().filter(|limit| limit.get_ref().0 == Span::ZERO) {
@@ -90,12 +91,17 @@ impl Parts<'_> {
     pub(super) fn stream(&mut self, file: &Spanned<StreamFile>, end: Time) -> Result<StreamPlan, ScenarioError> {
         let (span, file) = (file.span(), file.get_ref());
         let Some(pace) = file.pace() else {
-            let message = "a stream is a closed loop with outstanding = 10 (and think), or an open loop with every = \"5m\"; give one of the two";
+            let message =
+                "a stream is a closed loop with outstanding = 10 (and think), or an open loop with every = \"5m\"; give one of the two";
             return Err(self.source.error(span, message));
         };
         let gangs = file.gangs.get_ref();
         if gangs.is_empty() || !(file.weights.is_empty() || file.weights.len() == gangs.len()) {
-            let message = format!("gangs: {} gangs and {} weights; give at least one gang and no weights or one for each", gangs.len(), file.weights.len());
+            let message = format!(
+                "gangs: {} gangs and {} weights; give at least one gang and no weights or one for each",
+                gangs.len(),
+                file.weights.len()
+            );
             return Err(self.source.error(file.gangs.span(), message));
         }
         let recipe = file.recipe(&self.knobs);
@@ -104,7 +110,11 @@ impl Parts<'_> {
         }
         let stream = Stream {
             random: Random::new(0, Purpose::Stream, 0),
-            owners: vec![Owner { budget: self.leaf(&file.budget)?, user: self.user(file.user.as_deref(), file.budget.get_ref()), phases: None }],
+            owners: vec![Owner {
+                budget: self.leaf(&file.budget)?,
+                user: self.user(file.user.as_deref(), file.budget.get_ref()),
+                phases: None,
+            }],
             turns: vec![1.0],
             recipe: Arc::new(recipe),
             pace,

@@ -33,7 +33,9 @@ pub(super) struct Columns {
 impl Columns {
     /// Finds the form by its header.
     pub(super) fn detect(header: &ByteRecord) -> Result<Columns, String> {
-        let find = |name: &str| header.iter().position(|h| h.trim_ascii().strip_prefix(b"\xef\xbb\xbf").unwrap_or(h.trim_ascii()) == name.as_bytes());
+        let find = |name: &str| {
+            header.iter().position(|h| h.trim_ascii().strip_prefix(b"\xef\xbb\xbf").unwrap_or(h.trim_ascii()) == name.as_bytes())
+        };
         let (clock, submit, work) = if let (Some(submit), Some(work)) = (find("submit_s"), find("work_s").or(find("runtime_s"))) {
             (Clock::Seconds, submit, work)
         } else if let (Some(submit), Some(work)) = (find("timestamp"), find("duration")) {
@@ -90,7 +92,19 @@ impl Columns {
         let completed = optional(self.status, record, "status", |text| Some(integer(text)? == 1))?.unwrap_or(true);
         let team = teams.number(self.team.map_or(b"".as_slice(), |column| &record[column]));
         let user = self.user.map_or(team, |column| users.number(&record[column]));
-        Ok(Row { submit_ms, work_ms: work_ms.max(1000), limit_ms, min_runtime_ms, members, gpus, team, user, priority, on_preempt, fails: fails || !completed })
+        Ok(Row {
+            submit_ms,
+            work_ms: work_ms.max(1000),
+            limit_ms,
+            min_runtime_ms,
+            members,
+            gpus,
+            team,
+            user,
+            priority,
+            on_preempt,
+            fails: fails || !completed,
+        })
     }
 }
 

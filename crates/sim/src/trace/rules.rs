@@ -188,7 +188,19 @@ mod tests {
     }
 
     fn row(gpus: u32, work: Span) -> Row {
-        Row { submit_ms: 0, work_ms: work.0, limit_ms: 0, min_runtime_ms: -1, members: 0, gpus, team: 0, user: 2, priority: 0, on_preempt: None, fails: false }
+        Row {
+            submit_ms: 0,
+            work_ms: work.0,
+            limit_ms: 0,
+            min_runtime_ms: -1,
+            members: 0,
+            gpus,
+            team: 0,
+            user: 2,
+            priority: 0,
+            on_preempt: None,
+            fails: false,
+        }
     }
 
     #[test]
@@ -206,7 +218,10 @@ mod tests {
         let long = rules(1.0, 0.0).job(&row(4, Span::hours(90)), 0);
         assert_eq!((long.spec.min_runtime, long.checkpoint_every), (Span::hours(8), Span::hours(1)));
         let end = rules(0.0, 0.0).job(&row(4, Span::hours(2)), 0);
-        assert_eq!((end.spec.on_preempt, end.spec.time_limit, end.spec.min_runtime), (OnPreempt::End, Some(Span::hours(3)), Span::hours(3)));
+        assert_eq!(
+            (end.spec.on_preempt, end.spec.time_limit, end.spec.min_runtime),
+            (OnPreempt::End, Some(Span::hours(3)), Span::hours(3))
+        );
         let too_long_to_end = rules(0.0, 0.0).job(&row(4, Span::hours(30)), 0);
         assert_eq!(too_long_to_end.spec.on_preempt, OnPreempt::Restart);
     }

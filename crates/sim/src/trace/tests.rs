@@ -6,19 +6,26 @@ fn read(text: &[u8]) -> Trace {
 
 #[test]
 fn bench_rows() {
-    let trace = read(b"job_id,submit_s,gpus,runtime_s,timelimit_s,min_runtime_s,user,team,class,status,priority\n\
-        1,100,24,3968,4364,4364,32,2,medium,1,0\n2,160,16,14988,44964,28800,28,13,medium,5,2\n");
+    let trace = read(
+        b"job_id,submit_s,gpus,runtime_s,timelimit_s,min_runtime_s,user,team,class,status,priority\n\
+        1,100,24,3968,4364,4364,32,2,medium,1,0\n2,160,16,14988,44964,28800,28,13,medium,5,2\n",
+    );
     assert_eq!(trace.bad_rows, 0);
     let first = trace.rows[0];
-    assert_eq!((first.submit_ms, first.work_ms, first.limit_ms, first.min_runtime_ms, first.gpus), (0, 3_968_000, 4_364_000, 4_364_000, 24));
+    assert_eq!(
+        (first.submit_ms, first.work_ms, first.limit_ms, first.min_runtime_ms, first.gpus),
+        (0, 3_968_000, 4_364_000, 4_364_000, 24)
+    );
     assert_eq!((trace.rows[1].submit_ms, trace.rows[1].fails, trace.rows[1].priority), (60_000, true, 2));
     assert_eq!((trace.teams, trace.users), (vec!["2".to_string(), "13".into()], vec!["32".to_string(), "28".into()]));
 }
 
 #[test]
 fn philly_rows_are_sorted_and_duplicates_stay() {
-    let trace = read(b"timestamp,duration,num_gpus,gpu_time,cluster\n2017-10-09 07:01:55,66.0,1,66.0,11cb48\n\
-        2017-10-09 06:13:03,2951.0,12,2951.0,6214e9\n2017-10-09 06:13:03,2951.0,12,2951.0,6214e9\n2017-10-09 07:30:00,0.0,1,0,11cb48\n\n");
+    let trace = read(
+        b"timestamp,duration,num_gpus,gpu_time,cluster\n2017-10-09 07:01:55,66.0,1,66.0,11cb48\n\
+        2017-10-09 06:13:03,2951.0,12,2951.0,6214e9\n2017-10-09 06:13:03,2951.0,12,2951.0,6214e9\n2017-10-09 07:30:00,0.0,1,0,11cb48\n\n",
+    );
     let submits: Vec<i64> = trace.rows.iter().map(|row| row.submit_ms / 1000).collect();
     assert_eq!(submits, [0, 0, 2932, 4617]);
     assert_eq!((trace.bad_rows, trace.rows[3].work_ms), (0, 1000));
@@ -29,7 +36,10 @@ fn philly_rows_are_sorted_and_duplicates_stay() {
 fn our_rows_may_leave_fields_empty() {
     let trace = read(b"gpus_per_member,members,submit_s,work_s,on_preempt,time_limit_s,fails,user,min_runtime_s\n8,2,5.5,60,end,90,1,ann,\n4,1,6,60,,,,bob,0\n");
     let (first, second) = (trace.rows[0], trace.rows[1]);
-    assert_eq!((first.members, first.gpus, first.on_preempt, first.limit_ms, first.min_runtime_ms, first.fails), (2, 8, Some(OnPreempt::End), 90_000, -1, true));
+    assert_eq!(
+        (first.members, first.gpus, first.on_preempt, first.limit_ms, first.min_runtime_ms, first.fails),
+        (2, 8, Some(OnPreempt::End), 90_000, -1, true)
+    );
     assert_eq!((second.submit_ms, second.on_preempt, second.limit_ms, second.min_runtime_ms), (500, None, 0, 0));
 }
 

@@ -225,7 +225,10 @@ fn backfill_believes_the_lesser_of_limit_and_expectation_and_stops_nobody_for_it
     assert_eq!(story.policy.next_wakeup(), Some(Time(4_200_000)));
     story.tell(4200, Event::Tick)?;
     let said = story.said();
-    assert_eq!(said[..4], ["0 start w0#1 on n0:8", "3 start w3#1 on n1:8", "100 end w3 Completed, lost 0 GPU-s", "1800 start w2#1 on n1:8"]);
+    assert_eq!(
+        said[..4],
+        ["0 start w0#1 on n0:8", "3 start w3#1 on n1:8", "100 end w3 Completed, lost 0 GPU-s", "1800 start w2#1 on n1:8"]
+    );
     assert!(said[4..].iter().all(|line| line.starts_with("4200 ") && line.contains("w0")), "{said:?}");
     Ok(())
 }

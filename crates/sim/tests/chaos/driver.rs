@@ -119,7 +119,8 @@ impl<S: Subject> Driver<S> {
         let before = self.history.subject.digest();
         let mut log = Vec::new();
         // A clock may be behind: the core's time is the largest that it was told.
-        let at = if self.dice.once_in(50) && !matches!(event, Event::Tick) { self.now - Span(self.dice.from(0, 100_000)) } else { self.now };
+        let at =
+            if self.dice.once_in(50) && !matches!(event, Event::Tick) { self.now - Span(self.dice.from(0, 100_000)) } else { self.now };
         match self.history.subject.apply(at, &event, &mut log) {
             Ok(()) => self.history.journal.push((self.now, Step::Event(event.clone()))),
             Err(rejection) => {

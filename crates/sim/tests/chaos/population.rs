@@ -46,7 +46,16 @@ impl Population {
         let unit = *dice.pick(&[10_000, 60_000, 600_000, 3_600_000]);
         let (asks, is_short) = (dice.once_in(3), dice.once_in(2));
         let nodes: Vec<NodeSpec> = (0..dice.from(1, 12)).map(|_| node(dice, asks)).collect();
-        Population { unit, knobs: knobs(dice, unit), budgets: tree(dice, naming), naming, asks, gang_max: nodes.iter().map(|n| n.gpus).sum(), is_short, nodes }
+        Population {
+            unit,
+            knobs: knobs(dice, unit),
+            budgets: tree(dice, naming),
+            naming,
+            asks,
+            gang_max: nodes.iter().map(|n| n.gpus).sum(),
+            is_short,
+            nodes,
+        }
     }
 
     pub(crate) fn workload(&self, dice: &mut Dice, leaves: &[BudgetId]) -> Arc<WorkloadSpec> {

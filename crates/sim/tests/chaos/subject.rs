@@ -107,7 +107,9 @@ impl Faulty {
 /// Makes the log depend on `by`.
 fn relabel(entry: Entry, by: u64) -> Entry {
     match entry {
-        Entry::Ended { workload, attempt, outcome, lost, .. } => Entry::Ended { workload, attempt, outcome, lost, by: stipend_core::entry::By::Administrator(by.to_string()) },
+        Entry::Ended { workload, attempt, outcome, lost, .. } => {
+            Entry::Ended { workload, attempt, outcome, lost, by: stipend_core::entry::By::Administrator(by.to_string()) }
+        }
         other => other,
     }
 }

@@ -3,7 +3,7 @@
 use crate::facts::shown;
 use std::collections::BTreeSet;
 use stipend_core::Scheduler;
-use stipend_core::entry::{By, BudgetEntry, Entry, Licence, Occupancy};
+use stipend_core::entry::{BudgetEntry, By, Entry, Licence, Occupancy};
 use stipend_core::explain::{Names, Why};
 use stipend_core::id::{LeaseId, WorkloadId};
 use stipend_core::quantity::{GpuMs, Gpus, Span, Time};

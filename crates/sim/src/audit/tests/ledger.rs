@@ -50,9 +50,17 @@ fn occupancy_and_protection_are_the_contracts() {
     let mut s = Script::new(&["n0"]);
     s.submit("x", "lab/a", 8, HOUR).start_as("x", 1, &[("n0", 0..8)], Occupancy::Unallocated, Licence::Free);
     assert_eq!(s.end(HOUR, &[("x", 1)]).laws(), [Law::Contract]);
-    for (limit, contract, laws) in [(None, HOUR, vec![]), (None, HOUR - 1, vec![Law::Contract]), (Some(MINUTE), MINUTE, vec![]), (Some(MINUTE), HOUR, vec![Law::Contract])] {
+    for (limit, contract, laws) in [
+        (None, HOUR, vec![]),
+        (None, HOUR - 1, vec![Law::Contract]),
+        (Some(MINUTE), MINUTE, vec![]),
+        (Some(MINUTE), HOUR, vec![Law::Contract]),
+    ] {
         let mut s = Script::new(&["n0"]);
-        s.submit_as("x", "lab/a", 8, HOUR, |line| line.time_limit_ms = limit).start("x", 1, &[("n0", 0..8)]).at(SECOND).running("x", 1, contract);
+        s.submit_as("x", "lab/a", 8, HOUR, |line| line.time_limit_ms = limit)
+            .start("x", 1, &[("n0", 0..8)])
+            .at(SECOND)
+            .running("x", 1, contract);
         assert_eq!(s.end(2 * SECOND, &[("x", 1)]).laws(), laws, "limit {limit:?}, protected for {contract} ms");
     }
 }
@@ -63,7 +71,12 @@ fn held_gpus_are_charged_from_the_end_of_their_last_occupant() {
         let mut s = Script::new(&["n0"]);
         s.submit("x", "lab/a", 4, 0).start_as("x", 1, &[("n0", 0..4)], Occupancy::Unallocated, Licence::Free);
         s.submit("z", "lab/a", 4, 0).start_as("z", 1, &[("n0", 4..8)], Occupancy::Unallocated, Licence::Free);
-        s.at(MINUTE).submit("y", "lab/b", 8, HOUR).preempting("x", 1, "y", Licence::Unallocated).preempting("z", 1, "y", Licence::Unallocated);
+        s.at(MINUTE).submit("y", "lab/b", 8, HOUR).preempting("x", 1, "y", Licence::Unallocated).preempting(
+            "z",
+            1,
+            "y",
+            Licence::Unallocated,
+        );
         s.hold("y", &[("n0", 0..8)]).stopping("x", 1, 10 * SECOND).stopping("z", 1, 10 * SECOND);
         s.at(62 * SECOND).ended("x", 1, Outcome::Preempted).requeued("x").at(65 * SECOND).ended("z", 1, Outcome::Preempted).requeued("z");
         if gpus > 0 {
@@ -105,7 +118,10 @@ fn a_refund_is_bounded() {
         }
         true
     });
-    s.node("n0", |line| line.state = State::Lost).charged("x", 1, "lab/a", ChargeKind::Run, 0, 8).refunded("x", 1, "lab/a", 0, HOUR, 8).requeued("x");
+    s.node("n0", |line| line.state = State::Lost)
+        .charged("x", 1, "lab/a", ChargeKind::Run, 0, 8)
+        .refunded("x", 1, "lab/a", 0, HOUR, 8)
+        .requeued("x");
     assert_eq!(s.end(2 * HOUR, &[]).laws(), [Law::Ledger, Law::Refund]);
 }
 

@@ -14,11 +14,19 @@ fn no_gpu_is_leased_twice() {
 fn held_gpus_are_for_their_claimant_only() {
     let mut s = Script::new(&["n0"]);
     s.submit("x", "lab/a", 4, 0).start_as("x", 1, &[("n0", 0..4)], Occupancy::Unallocated, Licence::Free).at(SECOND).running("x", 1, 0);
-    s.at(MINUTE).submit("y", "lab/b", 8, HOUR).preempting("x", 1, "y", Licence::Unallocated).hold("y", &[("n0", 0..8)]).stopping("x", 1, 10 * SECOND);
+    s.at(MINUTE).submit("y", "lab/b", 8, HOUR).preempting("x", 1, "y", Licence::Unallocated).hold("y", &[("n0", 0..8)]).stopping(
+        "x",
+        1,
+        10 * SECOND,
+    );
     s.submit("z", "lab/b", 4, 0);
     s.clone().end(61 * SECOND, &[("x", 1)]).assert_clean();
     s.start_as("z", 1, &[("n0", 4..8)], Occupancy::Unallocated, Licence::Free);
-    assert_eq!(s.end(61 * SECOND, &[("x", 1), ("z", 1)]).laws(), [Law::GpuTwice, Law::NamedStart], "and the hold is made of GPUs that stay taken");
+    assert_eq!(
+        s.end(61 * SECOND, &[("x", 1), ("z", 1)]).laws(),
+        [Law::GpuTwice, Law::NamedStart],
+        "and the hold is made of GPUs that stay taken"
+    );
 }
 
 #[test]
@@ -55,7 +63,11 @@ fn nodes_have_what_is_asked_for() {
     assert_eq!(story(|n| n.features = 1, |w| w.features = 2), [Law::Node]);
     assert_eq!(story(|n| n.cpus = 64, |w| w.cpus_per_member = 32), []);
     assert_eq!(story(|n| n.cpus = 63, |w| w.cpus_per_member = 32), [Law::Node]);
-    assert_eq!(story(|n| n.cpus = 64, |w| w.cpus_per_member = if w.workload == "x" { 33 } else { 0 }), [Law::Node], "y takes the node's part");
+    assert_eq!(
+        story(|n| n.cpus = 64, |w| w.cpus_per_member = if w.workload == "x" { 33 } else { 0 }),
+        [Law::Node],
+        "y takes the node's part"
+    );
     assert_eq!(story(|n| n.memory_bytes = 99, |w| w.memory_per_member_bytes = 50), [Law::Node]);
 }
 
@@ -133,7 +145,11 @@ fn no_gpu_idles_beside_work_that_could_use_it() {
     assert_eq!(idle(|_| {}, 0, 8), [Law::Idle]);
     assert_eq!(idle(|_| {}, HOUR, 8), [Law::Idle]);
     assert_eq!(idle(|_| {}, 0, 9), [], "it does not fit");
-    assert_eq!(idle(|s| _ = s.node("n0", |n| (n.state, n.severity) = (State::Draining, Some(Severity::Sick))), 0, 8), [], "the node is sick");
+    assert_eq!(
+        idle(|s| _ = s.node("n0", |n| (n.state, n.severity) = (State::Draining, Some(Severity::Sick))), 0, 8),
+        [],
+        "the node is sick"
+    );
     assert_eq!(idle(|s| _ = s.node("n0", |n| n.express = true), 0, 8), [Law::Idle], "express nodes, too, for unallocated work");
     assert_eq!(idle(|s| _ = s.node("n0", |n| n.express = true), HOUR, 8), [], "not for a contract");
     let tree = |s: &mut Script| {

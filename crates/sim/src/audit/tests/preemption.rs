@@ -50,7 +50,11 @@ fn a_protected_lease_is_not_taken() {
     assert_eq!(s.laws(), [Law::Protection, Law::Standing], "still starting; and lab/a has used next to nothing");
     let mut s = Script::new(&["n0"]);
     s.submit("x", "lab/a", 8, HOUR).start("x", 1, &[("n0", 0..8)]).at(MINUTE).running("x", 1, HOUR);
-    s.at(2 * MINUTE).ended("x", 1, Outcome::Preempted).charged("x", 1, "lab/a", ChargeKind::Run, 0, 8).requeued("x").start("x", 2, &[("n0", 0..8)]);
+    s.at(2 * MINUTE).ended("x", 1, Outcome::Preempted).charged("x", 1, "lab/a", ChargeKind::Run, 0, 8).requeued("x").start(
+        "x",
+        2,
+        &[("n0", 0..8)],
+    );
     assert_eq!(s.end(HOUR, &[("x", 2)]).laws(), [Law::Protection], "no plan at all");
 }
 
@@ -108,10 +112,17 @@ fn unallocated_work_evicts_nobody() {
 #[test]
 fn a_claimant_that_stands_no_lower_takes_nothing_by_share() {
     let mut s = Script::new(&["n0"]);
-    s.submit("x", "lab/a", 4, 10 * MINUTE).start("x", 1, &[("n0", 0..4)]).submit("z", "lab/b", 4, 10 * MINUTE).start("z", 1, &[("n0", 4..8)]);
+    s.submit("x", "lab/a", 4, 10 * MINUTE).start("x", 1, &[("n0", 0..4)]).submit("z", "lab/b", 4, 10 * MINUTE).start(
+        "z",
+        1,
+        &[("n0", 4..8)],
+    );
     s.at(SECOND).running("x", 1, 10 * MINUTE).running("z", 1, 10 * MINUTE);
     s.at(2 * HOUR).submit("y", "lab/b", 4, HOUR);
-    s.preempting("x", 1, "y", Licence::Share).hold("y", &[("n0", 0..4)]).stopping("x", 1, 2 * MINUTE).end(121 * MINUTE, &[("x", 1), ("z", 1)]);
+    s.preempting("x", 1, "y", Licence::Share)
+        .hold("y", &[("n0", 0..4)])
+        .stopping("x", 1, 2 * MINUTE)
+        .end(121 * MINUTE, &[("x", 1), ("z", 1)]);
     assert_eq!(s.laws(), [Law::Standing]);
 }
 
@@ -221,12 +232,30 @@ fn no_pair_swaps_twice_within_a_contract() {
     let mut at = 0;
     for (round, (victim, claimant)) in [("x", "y"), ("y", "x"), ("x", "y")].into_iter().enumerate() {
         let attempt = round as u32 / 2 + 1;
-        s.at(at + SECOND).running(victim, attempt, HOUR).at(at + 10 * SECOND).preempting(victim, attempt, claimant, Licence::OwnLeaf).hold(claimant, &[("n0", 0..8)]).stopping(victim, attempt, 2 * MINUTE);
-        s.at(at + 20 * SECOND).ended(victim, attempt, Outcome::Preempted).charged(victim, attempt, "lab/a", ChargeKind::Run, if round == 0 { 0 } else { at }, 8);
-        s.requeued(victim).start_as(claimant, (round as u32).div_ceil(2) + 1, &[("n0", 0..8)], Occupancy::Allocated, Licence::OwnLeaf).unhold(claimant, UnholdCause::Started);
+        s.at(at + SECOND)
+            .running(victim, attempt, HOUR)
+            .at(at + 10 * SECOND)
+            .preempting(victim, attempt, claimant, Licence::OwnLeaf)
+            .hold(claimant, &[("n0", 0..8)])
+            .stopping(victim, attempt, 2 * MINUTE);
+        s.at(at + 20 * SECOND).ended(victim, attempt, Outcome::Preempted).charged(
+            victim,
+            attempt,
+            "lab/a",
+            ChargeKind::Run,
+            if round == 0 { 0 } else { at },
+            8,
+        );
+        s.requeued(victim)
+            .start_as(claimant, (round as u32).div_ceil(2) + 1, &[("n0", 0..8)], Occupancy::Allocated, Licence::OwnLeaf)
+            .unhold(claimant, UnholdCause::Started);
         at += 20 * SECOND;
     }
-    assert_eq!(s.end(HOUR, &[("y", 2)]).laws(), [Law::Protection, Law::Licence, Law::Swap], "also: nobody had the priority, everybody was protected");
+    assert_eq!(
+        s.end(HOUR, &[("y", 2)]).laws(),
+        [Law::Protection, Law::Licence, Law::Swap],
+        "also: nobody had the priority, everybody was protected"
+    );
 }
 
 #[test]
@@ -296,7 +325,11 @@ fn what_an_eviction_loses_is_worth_it() {
     let silent = |at: i64, every: Option<i64>| {
         let mut s = Script::new(&["n0"]);
         s.submit_as("x", "lab/a", 8, HOUR, |x| x.checkpoint_every_ms = every).start("x", 1, &[("n0", 0..8)]).running("x", 1, HOUR);
-        s.at(at).submit("y", "lab/b", 8, HOUR).preempting("x", 1, "y", Licence::Share).hold("y", &[("n0", 0..8)]).stopping("x", 1, 2 * MINUTE);
+        s.at(at).submit("y", "lab/b", 8, HOUR).preempting("x", 1, "y", Licence::Share).hold("y", &[("n0", 0..8)]).stopping(
+            "x",
+            1,
+            2 * MINUTE,
+        );
         s.laws_to_the_end(&[("x", 1)])
     };
     assert_eq!(silent(2 * HOUR + 10 * MINUTE, None), [], "since the last multiple of its contract");
@@ -309,9 +342,18 @@ fn losses_of_one_plan_add_up() {
     let mut s = Script::new(&["n0"]);
     s.submit("x", "lab/a", 4, HOUR).start("x", 1, &[("n0", 0..4)]).submit("z", "lab/a", 4, HOUR).start("z", 1, &[("n0", 4..8)]);
     s.running("x", 1, HOUR).running("z", 1, HOUR).at(2 * HOUR + 15 * MINUTE);
-    let one = s.clone().submit("y", "lab/b", 4, HOUR).preempting("x", 1, "y", Licence::Share).hold("y", &[("n0", 0..4)]).stopping("x", 1, 2 * MINUTE).laws();
+    let one = s
+        .clone()
+        .submit("y", "lab/b", 4, HOUR)
+        .preempting("x", 1, "y", Licence::Share)
+        .hold("y", &[("n0", 0..4)])
+        .stopping("x", 1, 2 * MINUTE)
+        .laws();
     assert_eq!(one, [Law::WorthIt], "4 GPUs for 20 minutes, for 4 GPU-hours");
-    s.submit("y", "lab/b", 8, HOUR).preempting("x", 1, "y", Licence::Share).preempting("z", 1, "y", Licence::Share).hold("y", &[("n0", 0..8)]);
+    s.submit("y", "lab/b", 8, HOUR)
+        .preempting("x", 1, "y", Licence::Share)
+        .preempting("z", 1, "y", Licence::Share)
+        .hold("y", &[("n0", 0..8)]);
     s.stopping("x", 1, 2 * MINUTE).stopping("z", 1, 2 * MINUTE);
     assert_eq!(s.laws(), [Law::WorthIt]);
     s.edit(|line| {

@@ -91,7 +91,14 @@ impl Script {
         self.submit_as(workload, budget, gpus, contract, |_| {})
     }
 
-    pub(super) fn submit_as(&mut self, workload: &str, budget: &str, gpus: u32, contract: i64, change: impl FnOnce(&mut Submitted)) -> &mut Script {
+    pub(super) fn submit_as(
+        &mut self,
+        workload: &str,
+        budget: &str,
+        gpus: u32,
+        contract: i64,
+        change: impl FnOnce(&mut Submitted),
+    ) -> &mut Script {
         let mut line = Submitted {
             workload: workload.into(),
             budget: budget.into(),
@@ -124,7 +131,14 @@ impl Script {
         self.start_as(workload, attempt, on, Occupancy::Allocated, Licence::Free)
     }
 
-    pub(super) fn start_as(&mut self, workload: &str, attempt: u32, on: &[(&str, std::ops::Range<u8>)], occupancy: Occupancy, licence: Licence) -> &mut Script {
+    pub(super) fn start_as(
+        &mut self,
+        workload: &str,
+        attempt: u32,
+        on: &[(&str, std::ops::Range<u8>)],
+        occupancy: Occupancy,
+        licence: Licence,
+    ) -> &mut Script {
         let (workload, pool, why) = (workload.into(), "p0".into(), String::new());
         self.add(LogEvent::Started(Started { workload, attempt, pool, occupancy, placement: placed(on), licence, why }))
     }
@@ -180,7 +194,13 @@ impl Script {
     }
 
     pub(super) fn cancelled(&mut self, workload: &str) -> &mut Script {
-        self.add(LogEvent::Ended(Ended { workload: workload.into(), attempt: None, outcome: Outcome::Cancelled, lost_gpu_ms: 0, by: String::new() }))
+        self.add(LogEvent::Ended(Ended {
+            workload: workload.into(),
+            attempt: None,
+            outcome: Outcome::Cancelled,
+            lost_gpu_ms: 0,
+            by: String::new(),
+        }))
     }
 
     pub(super) fn requeued(&mut self, workload: &str) -> &mut Script {
@@ -190,12 +210,30 @@ impl Script {
     /// Charged from `from` to now.
     pub(super) fn charged(&mut self, workload: &str, attempt: u32, budget: &str, kind: ChargeKind, from_ms: i64, gpus: i64) -> &mut Script {
         let (to_ms, gpu_ms) = (self.at, gpus * (self.at - from_ms));
-        self.add(LogEvent::Charged(Charged { workload: workload.into(), attempt, budget: budget.into(), pool: "p0".into(), kind, from_ms, to_ms, gpu_ms }))
+        self.add(LogEvent::Charged(Charged {
+            workload: workload.into(),
+            attempt,
+            budget: budget.into(),
+            pool: "p0".into(),
+            kind,
+            from_ms,
+            to_ms,
+            gpu_ms,
+        }))
     }
 
     pub(super) fn refunded(&mut self, workload: &str, attempt: u32, budget: &str, from_ms: i64, to_ms: i64, gpus: i64) -> &mut Script {
         let (kind, gpu_ms) = (ChargeKind::Run, gpus * (to_ms - from_ms));
-        self.add(LogEvent::Refunded(Refunded { workload: workload.into(), attempt, budget: budget.into(), pool: "p0".into(), kind, from_ms, to_ms, gpu_ms }))
+        self.add(LogEvent::Refunded(Refunded {
+            workload: workload.into(),
+            attempt,
+            budget: budget.into(),
+            pool: "p0".into(),
+            kind,
+            from_ms,
+            to_ms,
+            gpu_ms,
+        }))
     }
 
     pub(super) fn end(&mut self, at: i64, leases: &[(&str, u32)]) -> &mut Script {

@@ -106,14 +106,26 @@ impl Policy for Fifo {
                 if self.gpus_max.is_some_and(|max| spec.gang.gpus().0 > max) {
                     return Err(Rejection::GangNeverFits { asked: String::new(), largest: String::new() });
                 }
-                log.push(Entry::Submitted { workload, spec: spec.clone(), charged_gpus: Gpus(0), min_runtime: spec.min_runtime, class: Class::Medium });
+                log.push(Entry::Submitted {
+                    workload,
+                    spec: spec.clone(),
+                    charged_gpus: Gpus(0),
+                    min_runtime: spec.min_runtime,
+                    class: Class::Medium,
+                });
                 self.specs.insert(workload, (spec, 0));
                 self.queue.push_back(workload);
             }
             Event::Cancelled { workload } => {
                 let waiting = self.queue.iter().position(|&w| w == workload).ok_or(Rejection::WorkloadUnknown(workload))?;
                 self.queue.remove(waiting);
-                log.push(Entry::Ended { workload, attempt: None, outcome: Outcome::Cancelled, lost: GpuMs(0), by: stipend_core::entry::By::Itself });
+                log.push(Entry::Ended {
+                    workload,
+                    attempt: None,
+                    outcome: Outcome::Cancelled,
+                    lost: GpuMs(0),
+                    by: stipend_core::entry::By::Itself,
+                });
             }
             Event::LeaseRunning { lease } => {
                 log.push(Entry::Running { lease, protected_until: None });
