@@ -118,6 +118,36 @@ fn the_log_of_a_run_passes_the_audit_and_a_changed_one_does_not() {
 }
 
 #[test]
+fn a_damaged_log_is_refused_with_its_line() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let run = |args: &[&str]| stipend(args).current_dir(folder).output().expect("the program starts");
+    let scenario = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/tiny.toml");
+    run(&["sim", "run", scenario, "--policy", "budget", "--events", "whole.jsonl"]);
+    let whole = std::fs::read(folder.join("whole.jsonl")).expect("the log was written");
+    let check = |log: &[u8]| {
+        std::fs::write(folder.join("damaged.jsonl"), log).expect("the folder takes files");
+        let output = run(&["sim", "check", "damaged.jsonl"]);
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    assert_eq!(check(&whole).0, Some(0));
+    for part in 0..30 {
+        let at = whole.len() * part / 30;
+        let line = 1 + whole[..at].iter().filter(|byte| **byte == b'\n').count();
+        let (code, message) = check(&whole[..at]);
+        assert!(code == Some(2) && message.contains(&format!("line {line} ")), "cut off at byte {at}, in line {line}: {message}");
+        let mut other = whole.clone();
+        other[at] = 0xff;
+        let (code, message) = check(&other);
+        assert!(code == Some(2) && message.contains(&format!("line {line} ")), "no text at byte {at}, in line {line}: {message}");
+    }
+    for (value, field) in [("\"gpus\":0,", "gpus"), ("\"gpus\":99999999999,", "gpus"), ("\"gpus\":\"x\",", "gpus"), ("", "gpus")] {
+        let text = String::from_utf8(whole.clone()).expect("a log is text");
+        let (code, message) = check(text.replacen("\"gpus\":8,", value, 1).as_bytes());
+        assert!(code == Some(2) && message.contains(field) && message.contains("line "), "{value}: {message}");
+    }
+}
+
+#[test]
 fn an_audit_as_a_table_and_as_json() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("audit");
     std::fs::create_dir_all(&folder).expect("there is room");

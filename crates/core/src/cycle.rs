@@ -404,7 +404,12 @@ impl<'a> Cycle<'a> {
 
     fn check_caps(&self, workload: &Workload) -> Result<(), Blocker> {
         let pool = &self.s.pools[self.pool];
-        for budget in &self.s.tree.get(workload.spec.budget).expect("work runs in a budget").line {
+        let leaf = self.s.tree.get(workload.spec.budget).expect("work runs in a budget");
+        // Its share was taken away since the submission, which would be refused now.
+        if leaf.claim(pool.id).0 == 0 {
+            return Err(Blocker::ZeroClaim { budget: leaf.spec.id });
+        }
+        for budget in &leaf.line {
             let limit = self.s.tree.get(*budget).and_then(|b| b.share(pool.id).gpus_max);
             let in_use = pool.ledger.account(*budget).gpus;
             if let Some(limit) = limit.filter(|limit| in_use + workload.charged > *limit) {

@@ -322,8 +322,8 @@ impl<'a> Trial<'a> {
     fn node_offer(&self, id: NodeId, here: &[usize], offers: &[Offer<'_>]) -> Option<(Cost, NodeId, Vec<usize>)> {
         let fitting = |chosen: &[usize]| self.fitting(id, self.sum_here(id, chosen, offers));
         let now = self.fitting(id, Extra::default());
-        let all = fitting(here);
-        let goal = all.min(now + self.gang.members.saturating_sub(self.members()));
+        let goal = fitting(here).min(now + self.gang.members.saturating_sub(self.members()));
+        // Nothing to gain here, or nothing needed.
         if goal <= now {
             return None;
         }

@@ -202,6 +202,8 @@ impl By {
 pub enum Blocker {
     /// It is held.
     Held { why: String },
+    /// The budget has no claim on the pool any more.
+    ZeroClaim { budget: BudgetId },
     /// A cap of this budget; work of its own frees it.
     Cap { budget: BudgetId, limit: Gpus, in_use: Gpus },
     /// The GPUs that it may take are enough in number but not in shape.
@@ -225,6 +227,9 @@ impl Blocker {
     pub fn text(&self, names: &dyn Names) -> String {
         match self {
             Blocker::Held { why } => format!("held: {why}"),
+            Blocker::ZeroClaim { budget } => {
+                format!("{} has no claim on the pool; it may run unallocated work only", names.budget(*budget))
+            }
             Blocker::Cap { budget, limit, in_use } => {
                 format!(
                     "the cap of {} on {} GPUs at once is reached ({} in use); it frees when that budget's own work ends",

@@ -167,7 +167,8 @@ impl Auditor {
             UnholdCause::ClaimantGone => self.world.workloads.get(&claimant).is_none_or(|workload| !workload.is_waiting()),
             UnholdCause::NodeGone => {
                 let hold = self.instant.closed.get(&claimant);
-                hold.is_some_and(|hold| hold.slots.iter().any(|(node, _)| self.world.nodes.rows[*node].state != State::Ready))
+                let is_gone = |node: usize| self.instant.left.contains(&node) || self.world.nodes.rows[node].state != State::Ready;
+                hold.is_some_and(|hold| hold.slots.iter().any(|(node, _)| is_gone(*node)))
             }
             _ => true,
         };

@@ -209,6 +209,10 @@ impl Auditor {
         let Phase::Leased(lease) = std::mem::replace(&mut workload.phase, phase) else { return };
         let gpus = workload.counted(lease.occupancy);
         workload.ran += lease.running_since.map_or(0, |since| now - since);
+        if outcome == Outcome::NodeLost || lease.is_struck {
+            // The infrastructure ended it, whoever was to have its GPUs.
+            workload.barred_by = None;
+        }
         let leaf = workload.leaf;
         self.world.planned.remove(&id);
         self.world.assign(&lease.slots, None, now);

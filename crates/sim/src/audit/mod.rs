@@ -22,7 +22,7 @@ mod world;
 
 pub use findings::{Law, Report, Summary, Violation};
 
-use crate::log::line::{Budgets, EndOfLog, Licence, Line, LogEvent, Node, UnholdCause};
+use crate::log::line::{Budgets, EndOfLog, Licence, Line, LogEvent, Node, State, UnholdCause};
 use crate::log::{LogError, LogReader};
 use findings::Findings;
 use ledger::Ledger;
@@ -65,6 +65,8 @@ struct Instant {
     said_gone: Vec<(Id, UnholdCause)>,
     /// Victims let go, with their claimants.
     spared: Vec<(Id, Id)>,
+    /// Nodes that left service, be it that they are back already.
+    left: BTreeSet<usize>,
     /// Workloads whose attempt ended, or that are gone.
     ended: BTreeSet<Id>,
 }
@@ -174,6 +176,9 @@ impl Auditor {
         }
         let now = self.now();
         let node = self.world.set_node(line, now);
+        if line.state != State::Ready {
+            self.instant.left.insert(node);
+        }
         if self.world.nodes.rows[node].is_failing() {
             let struck: BTreeSet<Id> = self.world.nodes.rows[node].gpus.iter().filter_map(|gpu| gpu.lease).collect();
             struck.into_iter().for_each(|id| self.strike(id));

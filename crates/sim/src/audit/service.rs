@@ -8,7 +8,7 @@
 use super::idle::Queue;
 use super::world::Id;
 use super::{Auditor, Law};
-use crate::log::line::{Occupancy, State};
+use crate::log::line::{Occupancy, OnPreempt, State};
 use std::collections::BTreeSet;
 
 const EVERY: i64 = 3_600_000;
@@ -101,8 +101,12 @@ impl Auditor {
         let takeable = |lease: Id| {
             let other = &self.world.workloads[&lease];
             let lease = self.world.lease(lease).expect("an occupant has a lease");
-            // A gang of several nodes may cost more than it is worth to a claimant of one; whether it does is not judged here.
+            // A gang of several nodes may cost more than it is worth to a claimant of one, and so may larger work that cannot resume;
+            // whether it does is not judged here.
+            let is_small = other.asked.on_preempt == OnPreempt::Resume || other.gpus() <= workload.gpus();
+            let may_be_dear = lease.occupancy == Occupancy::Allocated && !is_small;
             other.asked.members == 1
+                && !may_be_dear
                 && (lease.occupancy == Occupancy::Unallocated
                     || (!lease.is_protected(lens.now) && lease.running_since.is_some() && higher.contains(&other.leaf)))
         };

@@ -87,6 +87,7 @@ fn check_submitted(submitted: &Submitted) -> Result<(), String> {
     within("min_runtime_ms", submitted.min_runtime_ms, (0, TIME_MAX))?;
     within("time_limit_ms", submitted.time_limit_ms.unwrap_or(0), (0, TIME_MAX))?;
     within("expected_runtime_ms", submitted.expected_runtime_ms.unwrap_or(0), (0, TIME_MAX))?;
+    within("expected_runtime_ms", submitted.expected_runtime_ms.unwrap_or(0), (0, TIME_MAX))?;
     within("checkpoint_every_ms", submitted.checkpoint_every_ms.unwrap_or(0), (0, TIME_MAX))
 }
 

@@ -54,7 +54,7 @@ impl<R: BufRead> LogReader<R> {
     }
 
     fn parse(&self) -> Result<Line, String> {
-        let head: Head = serde_json::from_str(&self.text).map_err(|error| error.to_string())?;
+        let head: Head = serde_json::from_str(&self.text).map_err(|error| self.said(&error))?;
         match (self.number, head.v) {
             (1, Some(VERSION)) => {}
             (1, Some(v)) => return Err(format!("the log has version {v}; this program reads version {VERSION}")),
@@ -63,10 +63,22 @@ impl<R: BufRead> LogReader<R> {
             (_, None) => {}
         }
         let event = LogEvent::parse(&head.event, &self.text).ok_or_else(|| format!("there is no event `{}`", head.event))?;
-        let event = event.map_err(|error| format!("event `{}`: {error}", head.event))?;
+        let event = event.map_err(|error| format!("event `{}`: {}", head.event, self.said(&error)))?;
         let line = Line { v: head.v, t_ms: head.t_ms, event };
         range::check(&line)?;
         Ok(line)
+    }
+
+    /// What is wrong with the line, with the field whose value is wrong; the parser knows of one line only, and counts its columns.
+    fn said(&self, error: &serde_json::Error) -> String {
+        let message = error.to_string();
+        let what = message.split(" at line ").next().unwrap_or(&message);
+        let before = self.text.get(..error.column()).unwrap_or(&self.text);
+        let field = before.rsplit_once("\":").and_then(|(keys, _)| keys.rsplit('"').next());
+        match field.filter(|_| what.starts_with("invalid")) {
+            Some(field) => format!("`{field}`: {what} (column {})", error.column()),
+            None => format!("{what} (column {})", error.column()),
+        }
     }
 
     fn error(&self, message: String) -> LogError {
@@ -123,6 +135,10 @@ mod tests {
             (format!("{FIRST}{unknown}{LAST}"), "line 2 of the event log: there is no event `rebooted`"),
             (format!("{FIRST}{missing}{LAST}"), "line 2 of the event log: event `running`: missing field `protected_until_ms`"),
             (format!("{FIRST}{LAST}{FIRST}"), "line 3 of the event log: nothing may follow `end_of_log`"),
+            (
+                format!("{FIRST}{}", LAST.replace("2}", "-2}")),
+                "line 2 of the event log: event `end_of_log`: `attempt`: invalid value: integer `-2`, expected u32 (column ",
+            ),
             (FIRST.to_string(), "line 2 of the event log: the log breaks off here"),
             (LAST.to_string(), "line 1 of the event log: the first line must state the version"),
             (FIRST.replace("\"v\":1", "\"v\":2"), "line 1 of the event log: the log has version 2"),

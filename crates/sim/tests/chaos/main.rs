@@ -29,6 +29,12 @@ const EVENTS: u64 = if cfg!(debug_assertions) { 1500 } else { 3000 };
 /// Histories that are always tried.
 const FIXED: u64 = if cfg!(debug_assertions) { 12 } else { 30 };
 
+/// Histories that broke a law once, tried each time: the imputed past of a child (134), a start timeout told late (258), a victim of a
+/// plan that was made anew (1545), evicted in the instant of its start (2036), a node that came back in the instant it left (2178), a
+/// drain over a protection that began late (2617), a victim on a lost node (4553), an eviction that is too dear for the overdue (4852),
+/// a claim taken away (4934).
+const BROKEN_ONCE: [u64; 9] = [134, 258, 1545, 2036, 2178, 2617, 4553, 4852, 4934];
+
 fn seeds(fixed: u64) -> Vec<u64> {
     let number = |name: &str| std::env::var(name).ok().and_then(|value| value.parse::<u64>().ok());
     let more = number("STIPEND_CHAOS_SEEDS").unwrap_or(0);
@@ -81,7 +87,10 @@ fn violations(text: &str) -> Vec<(Law, String)> {
 fn laws_hold_in_random_histories() {
     let mut seen = Default::default();
     let mut broken: BTreeMap<Law, (Vec<u64>, String)> = BTreeMap::new();
-    let seeds = seeds(FIXED);
+    let mut seeds = seeds(FIXED);
+    if seeds.len() >= FIXED as usize && !cfg!(debug_assertions) {
+        seeds.extend(BROKEN_ONCE);
+    }
     for &seed in &seeds {
         let history = core(seed);
         assert!(history.faults.is_empty(), "seed {seed}: {:?}", history.faults.first());

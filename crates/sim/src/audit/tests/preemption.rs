@@ -171,6 +171,9 @@ fn a_hold_ends_without_its_start_for_the_reasons_listed() {
     s.at(3620 * SECOND).drain("n0", Severity::Sick, 3700 * SECOND).unhold("y", UnholdCause::NodeGone);
     s.end(3630 * SECOND, &[("x", 1)]).assert_clean();
     let mut s = until_signal();
+    s.at(3620 * SECOND).drain("n0", Severity::Sick, 3700 * SECOND).unhold("y", UnholdCause::NodeGone).node("n0", |_| {});
+    s.end(3630 * SECOND, &[("x", 1)]).assert_clean();
+    let mut s = until_signal();
     s.at(3731 * SECOND).drain("n0", Severity::Critical, 3731 * SECOND).unhold("y", UnholdCause::VictimStuck);
     s.end(3740 * SECOND, &[("x", 1)]).assert_clean();
     let mut s = until_signal();
