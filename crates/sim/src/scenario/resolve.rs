@@ -11,8 +11,8 @@ use crate::generate::lab::{Lab, Team};
 use crate::generate::lab_file::LabFile;
 use crate::labels::Labels;
 use crate::random::cumulative;
-use crate::trace::Trace;
 use crate::trace::rules::{Rules, SharesText, TraceFile};
+use crate::trace::{Reading, Trace};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -164,7 +164,7 @@ impl Parts<'_> {
         let input = File::open(&path).map_err(|source| ScenarioError::Unreadable { path: path.clone(), source })?;
         let shown = path.display().to_string();
         let wrong = |message: String| ScenarioError::File { file: shown.clone(), message };
-        let mut trace = Trace::read(input).map_err(wrong)?;
+        let mut trace = Trace::read(input, Reading::default()).map_err(wrong)?;
         let budgets = self.team_budgets(written, &mut trace).map_err(|message| self.source.error(file.span(), message))?;
         let first_user = self.labels.users.len() as u32;
         self.labels.users.extend(trace.users.iter().cloned());

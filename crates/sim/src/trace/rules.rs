@@ -108,7 +108,7 @@ impl Rules {
     pub(crate) fn job(&self, row: &Row, number: usize) -> Job {
         let work = Span(row.work_ms);
         let chance = |draw: u64| unit(mix(mix(number as u64 + 1) ^ mix(row.work_ms as u64).rotate_left(7) ^ draw));
-        let unallocated = row.min_runtime_ms == 0 || (row.min_runtime_ms < 0 && chance(1) < self.unallocated);
+        let unallocated = row.min_runtime_ms == Some(0) || (row.min_runtime_ms.is_none() && chance(1) < self.unallocated);
         let on_preempt = self.on_preempt(row, chance(2), unallocated);
         let stated_limit = (row.limit_ms > 0).then_some(Span(row.limit_ms));
         let times = |factor: f64| Span(whole_minutes((work.0 as f64 * factor) as i64));
@@ -119,8 +119,10 @@ impl Rules {
         let min_runtime = match on_preempt {
             _ if unallocated => Span::ZERO,
             OnPreempt::End => time_limit.expect("set above for all end work"),
-            _ if row.min_runtime_ms > 0 => Span(row.min_runtime_ms.max(60_000)),
-            _ => Span(whole_minutes(work.0)).min(self.min_runtime),
+            _ => match row.min_runtime_ms {
+                Some(stated) => Span(stated.max(60_000)),
+                None => Span(whole_minutes(work.0)).min(self.min_runtime),
+            },
         };
         let expected_runtime = self.estimates.map(|(low, high)| times(low + (high - low) * chance(3)));
         let checkpoint_every = self.checkpoint_every.unwrap_or_else(|| checkpoint_default(min_runtime));
@@ -137,7 +139,7 @@ impl Rules {
             checkpoint_every: (on_preempt == OnPreempt::Resume).then_some(checkpoint_every),
             kind: WorkloadKind::Batch,
         };
-        Job { spec: Arc::new(spec), work, fails: row.fails, checkpoint_every, stream: None }
+        Job { spec: Arc::new(spec), work, fails: row.outcome.fails(), checkpoint_every, stream: None }
     }
 
     fn on_preempt(&self, row: &Row, drawn: f64, unallocated: bool) -> OnPreempt {
@@ -155,7 +157,7 @@ impl Rules {
 impl Trace {
     /// When the `number`th row is submitted.
     pub(crate) fn at(&self, number: usize) -> Option<Time> {
-        self.rows.get(number).map(|row| Time(row.submit_ms))
+        self.rows.get(number).map(|row| Time(row.arrival_ms()))
     }
 }
 
@@ -188,19 +190,7 @@ mod tests {
     }
 
     fn row(gpus: u32, work: Span) -> Row {
-        Row {
-            submit_ms: 0,
-            work_ms: work.0,
-            limit_ms: 0,
-            min_runtime_ms: -1,
-            members: 0,
-            gpus,
-            team: 0,
-            user: 2,
-            priority: 0,
-            on_preempt: None,
-            fails: false,
-        }
+        Row { work_ms: work.0, gpus, user: 2, ..Row::default() }
     }
 
     #[test]
@@ -228,10 +218,11 @@ mod tests {
 
     #[test]
     fn what_the_row_says_holds() {
-        let stated = Row { limit_ms: 7_200_000, min_runtime_ms: 3_600_000, on_preempt: Some(OnPreempt::Restart), ..row(4, Span::hours(1)) };
+        let stated =
+            Row { limit_ms: 7_200_000, min_runtime_ms: Some(3_600_000), on_preempt: Some(OnPreempt::Restart), ..row(4, Span::hours(1)) };
         let spec = rules(0.0, 0.0).job(&stated, 0).spec;
         assert_eq!((spec.on_preempt, spec.min_runtime, spec.time_limit), (OnPreempt::Restart, Span::hours(1), Some(Span::hours(2))));
-        let unallocated = Row { min_runtime_ms: 0, ..stated };
+        let unallocated = Row { min_runtime_ms: Some(0), ..stated };
         assert_eq!(rules(0.0, 0.0).job(&unallocated, 0).spec.min_runtime, Span::ZERO);
     }
 

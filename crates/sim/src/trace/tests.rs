@@ -1,7 +1,7 @@
 use super::*;
 
 fn read(text: &[u8]) -> Trace {
-    Trace::read(text).expect("the header is known")
+    Trace::read(text, Reading::default()).expect("the header is known")
 }
 
 #[test]
@@ -14,9 +14,9 @@ fn bench_rows() {
     let first = trace.rows[0];
     assert_eq!(
         (first.submit_ms, first.work_ms, first.limit_ms, first.min_runtime_ms, first.gpus),
-        (0, 3_968_000, 4_364_000, 4_364_000, 24)
+        (0, 3_968_000, 4_364_000, Some(4_364_000), 24)
     );
-    assert_eq!((trace.rows[1].submit_ms, trace.rows[1].fails, trace.rows[1].priority), (60_000, true, 2));
+    assert_eq!((trace.rows[1].submit_ms, trace.rows[1].outcome.fails(), trace.rows[1].priority), (60_000, true, 2));
     assert_eq!((trace.teams, trace.users), (vec!["2".to_string(), "13".into()], vec!["32".to_string(), "28".into()]));
 }
 
@@ -37,10 +37,10 @@ fn our_rows_may_leave_fields_empty() {
     let trace = read(b"gpus_per_member,members,submit_s,work_s,on_preempt,time_limit_s,fails,user,min_runtime_s\n8,2,5.5,60,end,90,1,ann,\n4,1,6,60,,,,bob,0\n");
     let (first, second) = (trace.rows[0], trace.rows[1]);
     assert_eq!(
-        (first.members, first.gpus, first.on_preempt, first.limit_ms, first.min_runtime_ms, first.fails),
-        (2, 8, Some(OnPreempt::End), 90_000, -1, true)
+        (first.members, first.gpus, first.on_preempt, first.limit_ms, first.min_runtime_ms, first.outcome),
+        (2, 8, Some(OnPreempt::End), 90_000, None, Outcome::Failed)
     );
-    assert_eq!((second.submit_ms, second.on_preempt, second.limit_ms, second.min_runtime_ms), (500, None, 0, 0));
+    assert_eq!((second.submit_ms, second.on_preempt, second.limit_ms, second.min_runtime_ms), (500, None, 0, Some(0)));
 }
 
 #[test]
@@ -65,6 +65,6 @@ fn broken_rows_are_counted_with_line_and_reason() {
 
 #[test]
 fn an_unknown_header_says_what_is_known() {
-    let error = Trace::read(b"a,b,c\n1,2,3\n".as_slice()).expect_err("no such form");
+    let error = Trace::read(b"a,b,c\n1,2,3\n".as_slice(), Reading::default()).expect_err("no such form");
     assert!(error.contains("`a,b,c`") && error.contains("submit_s, work_s, gpus"), "{error}");
 }
