@@ -7,6 +7,9 @@ use std::collections::HashMap;
 /// So many unusable rows are kept as examples.
 const EXAMPLES: usize = 5;
 
+/// So much of what a file says about itself is kept.
+const ABOUT: usize = 8;
+
 /// More rows than this are refused: a compressed file can hold a thousand times its size.
 const ROWS_MAX: usize = 20_000_000;
 
@@ -55,15 +58,20 @@ impl Builder {
         Builder { reading, trace, teams, users, pools, names: 0, has_users: false, latest: i64::MIN }
     }
 
+    /// Names the form more precisely than its first bytes could.
+    pub(crate) fn called(&mut self, form: &'static str) {
+        self.trace.form = form;
+    }
+
     /// What 0 ms in the rows is in ms since 1970, where the file's times are such; without it they are of no known date.
     pub(crate) fn epoch_ms(&mut self, since_1970: i64) {
         self.trace.epoch_ms = Some(since_1970);
     }
 
     /// Something that the file says about itself and a reader should see, such as its computer and installation.
-    pub(crate) fn remark(&mut self, text: String) {
-        if self.trace.remarks.len() < EXAMPLES {
-            self.trace.remarks.push(text);
+    pub(crate) fn about(&mut self, text: String) {
+        if self.trace.about.len() < ABOUT {
+            self.trace.about.push(text);
         }
     }
 
@@ -143,17 +151,26 @@ impl Builder {
     pub(crate) fn finish(self) -> Trace {
         let Builder { mut trace, teams, users, latest, has_users, .. } = self;
         trace.teams = teams.names;
+        trace.names_users = has_users;
         trace.users = if has_users { users.names } else { trace.teams.clone() };
         if !has_users {
             trace.rows.iter_mut().for_each(|row| row.user = row.team);
         }
-        for row in trace.rows.iter_mut().filter(|row| row.outcome == Outcome::Running) {
-            let began = row.start_ms.unwrap_or_else(|| row.arrival_ms());
-            row.work_ms = row.work_ms.max(latest.saturating_sub(began)).max(1000);
-        }
+        trace.rows.iter_mut().filter(|row| row.outcome == Outcome::Running).for_each(|row| still_running(row, latest));
         trace.settle();
         trace
     }
+}
+
+/// What ran at the end of the file ran at least until then; what was seen to end earlier ended, nobody knows how.
+fn still_running(row: &mut Row, latest: i64) {
+    if row.end_ms.is_some_and(|end| end < latest) {
+        row.outcome = Outcome::Unknown;
+        return;
+    }
+    row.end_ms = None;
+    let began = row.start_ms.unwrap_or_else(|| row.arrival_ms());
+    row.work_ms = row.work_ms.max(latest.saturating_sub(began)).max(1000);
 }
 
 /// Counts a reason; there are few, each a text of the program.
