@@ -1,7 +1,7 @@
 //! From hours to figures: delivered of owed over a period and by day, and arrears.
 
 use super::HOUR;
-use super::delivery::{Fine, Hour};
+use super::hours::{Fine, Hour};
 use stipend_core::quantity::Span;
 
 /// The hours of a day.

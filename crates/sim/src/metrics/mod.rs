@@ -8,6 +8,7 @@
 
 mod delivery;
 mod figures;
+pub mod hours;
 mod nodes;
 mod roster;
 mod summary;

@@ -1,8 +1,9 @@
 //! From exact sums to the result: the only place where figures become floating point.
 
 use super::Metrics;
-use super::delivery::{Fine, Meter};
+use super::delivery::Meter;
 use super::figures::{Score, Sums, arrears};
+use super::hours::Fine;
 use super::waits::{SlowdownLog, WaitLog};
 use crate::percentile::nearest_rank;
 use crate::result::{Arrears, BudgetResult, PolicyResult, Slowdown, Slowdowns, Waits, WaitsByClass};
@@ -123,7 +124,7 @@ fn slowdown(log: &SlowdownLog) -> Slowdown {
 }
 
 /// What was met of what was owed; `None` where nothing was owed.
-fn part(score: Score) -> Option<f64> {
+pub(super) fn part(score: Score) -> Option<f64> {
     ratio(score.met, score.owed)
 }
 

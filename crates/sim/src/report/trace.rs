@@ -139,13 +139,14 @@ fn chart(trace: &Overview) -> String {
 
 /// How much of one cell is filled; what is above zero at all shows.
 fn block(filled: f64) -> char {
-    let eighths = (filled.clamp(0.0, 1.0) * 8.0).ceil() as usize;
+    // Less than this is the noise of sums.
+    let eighths = (filled.clamp(0.0, 1.0) * 8.0 - 1e-6).ceil() as usize;
     BLOCKS[eighths.min(8)]
 }
 
 /// What was left aside, and why.
 fn aside(trace: &Overview) -> Option<String> {
-    let reason = |one: &Reason| format!("  {} rows: {}; the first is in line {}", count(one.rows), one.reason, one.first_line);
+    let reason = |one: &Reason| format!("  {}: {}; the first is in line {}", rows(one.rows), one.reason, one.first_line);
     let mut lines: Vec<String> = Vec::new();
     if !trace.skipped.is_empty() {
         lines.push("Left aside:".into());
@@ -156,7 +157,7 @@ fn aside(trace: &Overview) -> Option<String> {
         lines.extend(trace.ruled.iter().map(reason));
     }
     if trace.bad_rows > 0 {
-        lines.push(format!("{} rows cannot be read, such as:", count(trace.bad_rows)));
+        lines.push(format!("{} cannot be read, such as:", rows(trace.bad_rows)));
         lines.extend(trace.bad_examples.iter().map(|bad| format!("  line {}: {}", bad.line, bad.reason)));
     }
     (!lines.is_empty()).then(|| lines.join("\n"))
@@ -170,6 +171,10 @@ fn next(file: &str, trace: &Overview) -> String {
         "Simulate it on a cluster that it would just fill, each team with the share that\nit used:\n  \
          stipend sim run scenarios/trace.toml --set trace={file} \\\n    --set nodes={nodes} --set measure={days}d"
     )
+}
+
+fn rows(number: u64) -> String {
+    if number == 1 { "1 row".into() } else { format!("{} rows", count(number)) }
 }
 
 /// `12,345`

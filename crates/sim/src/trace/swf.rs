@@ -139,9 +139,9 @@ fn known(field: &[u8], name: &str) -> Result<Option<i64>, String> {
 
 /// A number of processors; `None` if unknown, which some programs write as 0.
 fn processors(field: &[u8]) -> Result<Option<u32>, String> {
-    if unknown(field) || field == b"0" {
+    if unknown(field) {
         return Ok(None);
     }
     let possible = |text: &[u8]| u32::try_from(integer(text)?).ok().filter(|&n| n <= 100_000_000);
-    needed(field, "number of processors", possible).map(Some)
+    needed(field, "number of processors", possible).map(|processors| Some(processors).filter(|&n| n > 0))
 }
