@@ -1,7 +1,7 @@
 //! Workloads from files.
 //!
 //! A trace is read as it comes, compressed or not, and told apart by what stands in it ([`form`]); each form has a reader of its own, which
-//! pushes rows into a [`builder::Builder`]. The reader of `docs/reference/traces.md` finds every form, field and rule there.
+//! pushes rows into a [`builder::Builder`]. Every form, field and rule is listed in `docs/reference/traces.md`.
 //!
 //! Rows need not be in order; times count from the earliest row. Equal rows are different workloads. A row that cannot be read is counted
 //! and the first few are kept with their lines, so that nothing is left out in silence.
@@ -116,7 +116,7 @@ pub struct Counted {
     pub reason: &'static str,
     /// How many rows.
     pub rows: u64,
-    /// The line of the first of them.
+    /// The line of the first of them; 0 where it is not known any more.
     pub first_line: u64,
 }
 
@@ -182,11 +182,9 @@ impl Trace {
 
     /// What readers should know though nothing is wrong: what was skipped, and where a rule had to decide.
     pub fn remarks(&self) -> Vec<String> {
-        let skipped = self
-            .skipped
-            .iter()
-            .map(|one| format!("{} rows are left aside: {} (the first in line {})", one.rows, one.reason, one.first_line));
-        let ruled = self.ruled.iter().map(|one| format!("{} rows: {} (the first in line {})", one.rows, one.reason, one.first_line));
+        let first = |one: &Counted| if one.first_line > 0 { format!(" (the first in line {})", one.first_line) } else { String::new() };
+        let skipped = self.skipped.iter().map(|one| format!("{} rows are left aside: {}{}", one.rows, one.reason, first(one)));
+        let ruled = self.ruled.iter().map(|one| format!("{} rows: {}{}", one.rows, one.reason, first(one)));
         skipped.chain(ruled).chain(self.said.iter().cloned()).collect()
     }
 
