@@ -19,6 +19,7 @@ use stipend_sim::policy::Policy;
 use stipend_sim::refusal::Refusal;
 use stipend_sim::scenario;
 use stipend_sim::scenario::error::ScenarioError;
+use stipend_sim::sweep::Sweep;
 
 /// The policies there are, in the order in which they are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -61,19 +62,30 @@ pub(crate) struct Scenario(scenario::Scenario);
 impl Scenario {
     /// Reads a scenario with `key=value` overrides; `strict` refuses a trace with broken rows.
     pub(crate) fn load(path: &Path, overrides: &[String], strict: bool) -> Result<Scenario, Failure> {
+        let (scenario, note) = Scenario::load_with_note(path, overrides, strict)?;
+        note.iter().for_each(|note| crate::output::note(note));
+        Ok(scenario)
+    }
+
+    /// The same; what should be said about it is returned and not said.
+    pub(crate) fn load_with_note(path: &Path, overrides: &[String], strict: bool) -> Result<(Scenario, Option<String>), Failure> {
         let scenario = scenario::Scenario::load(path, overrides).map_err(explained)?;
-        if let Some(trace) = scenario.trace().filter(|trace| 0 < trace.bad_rows) {
-            let rows = format!("{} rows of the trace cannot be used, {} can:{}", trace.bad_rows, trace.rows.len(), trace.notes());
-            if strict {
-                return Err(Failure::new(rows).hint("without --strict they are left out"));
-            }
-            crate::output::note(&rows);
+        let broken = scenario.trace().filter(|trace| 0 < trace.bad_rows);
+        let note =
+            broken.map(|trace| format!("{} rows of the trace cannot be used, {} can:{}", trace.bad_rows, trace.rows.len(), trace.notes()));
+        match note {
+            Some(note) if strict => Err(Failure::new(note).hint("without --strict they are left out")),
+            note => Ok((Scenario(scenario), note)),
         }
-        Ok(Scenario(scenario))
     }
 
     pub(crate) fn name(&self) -> &str {
         &self.0.name
+    }
+
+    /// What it shows.
+    pub(crate) fn description(&self) -> &str {
+        &self.0.description
     }
 
     /// The seed used where none is asked for.
@@ -135,6 +147,11 @@ fn explained(error: ScenarioError) -> Failure {
         Some(hint) => failure.hint(hint),
         None => failure,
     }
+}
+
+/// Which combinations of values `--set` asks for.
+pub(crate) fn sweep(sets: &[String]) -> Result<Sweep, Failure> {
+    Sweep::parse(sets).map_err(|error| Failure::from(error).hint("a list of values sweeps a field: --set lookback=1d,7d,28d"))
 }
 
 /// Holds an event log against the laws.

@@ -46,6 +46,7 @@ fn help() {
     check(&["--help"], "help.txt");
     check(&["sim", "--help"], "help-sim.txt");
     check(&["sim", "run", "--help"], "help-sim-run.txt");
+    check(&["sim", "sweep", "--help"], "help-sim-sweep.txt");
     check(&["sim", "check", "--help"], "help-sim-check.txt");
     check(&["completions", "--help"], "help-completions.txt");
     check(&["man", "--help"], "help-man.txt");
@@ -97,6 +98,40 @@ fn scenarios_that_cannot_be_run() {
     check(&["sim", "run", "tiny.toml", "--set", "nodes=0"], "run-no-nodes.txt");
     check(&["sim", "run", "tiny.toml", "--set", "nodse=3"], "run-no-such-field.txt");
     check(&["sim", "run", "tiny.toml", "--events", "nowhere/log.jsonl"], "run-no-such-folder.txt");
+}
+
+#[test]
+fn a_sweep_of_a_tiny_scenario() {
+    check(&["sim", "sweep", "tiny.toml", "--set", "nodes=2,3", "--set", "lookback=1h,1d", "--set", "measure=12h"], "sweep-table.txt");
+    check(&["sim", "sweep", "tiny.toml", "--set", "nodes=2,3,4", "--policy", "budget,easy", "--seed", "1,2"], "sweep-seeds.txt");
+}
+
+#[test]
+fn sweeps_that_cannot_be_run() {
+    check(&["sim", "sweep", "tiny.toml"], "sweep-no-set.txt");
+    check(&["sim", "sweep", "tiny.toml", "--set", "nodes=3"], "sweep-of-nothing.txt");
+    check(&["sim", "sweep", "tiny.toml", "--set", "lookback=1d,7x"], "sweep-wrong-value.txt");
+    check(&["sim", "sweep", "tiny.toml", "--set", "nodes=2,3", "--picture", "nowhere/p.svg"], "sweep-no-such-folder.txt");
+}
+
+#[test]
+fn a_sweep_as_json_picture_and_page_is_the_same_on_any_core() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("sweep");
+    std::fs::create_dir_all(&folder).expect("there is room");
+    let scenario = tests().join("tiny.toml");
+    let sweep = |name: &str| {
+        let (picture, page) = (format!("{name}.svg"), format!("{name}.html"));
+        let args = ["sim", "sweep", scenario.to_str().expect("a path in UTF-8"), "--set", "nodes=2,3,4", "--format", "json"];
+        let output = stipend(&args).args(["--picture", &picture, "--report", &page]).current_dir(&folder).output().expect("it starts");
+        assert_eq!(String::from_utf8_lossy(&output.stderr), format!("written: {picture}\nwritten: {page}\n"));
+        let read = |file: &str| std::fs::read_to_string(folder.join(file)).expect("it was written");
+        let json = steady(&String::from_utf8(output.stdout).expect("JSON is text"));
+        (json, read(&picture), read(&page))
+    };
+    let first = sweep("first");
+    assert_eq!(first, sweep("second"));
+    assert!(first.0.contains("\"values\": [\n        \"2\"\n      ]") && first.0.contains("\"delivered_of_owed\""), "{}", first.0);
+    assert!(first.1.starts_with("<svg ") && first.2.contains(&first.1));
 }
 
 #[test]

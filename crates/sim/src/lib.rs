@@ -17,4 +17,5 @@ pub mod refusal;
 pub mod report;
 pub mod result;
 pub mod scenario;
+pub mod sweep;
 pub mod trace;

@@ -13,6 +13,7 @@ use stipend_core::spec::{BudgetSpec, Changeset, Features, Gang, LeafOrder, NodeS
 use stipend_sim::log::knobs::Policy;
 use stipend_sim::metrics::{Metrics, Window};
 use stipend_sim::scenario::Scenario;
+use stipend_sim::sweep::{Axis, Combination, SweepResult};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the repository is there")
@@ -176,6 +177,9 @@ fn every_field_of_the_result_is_in_the_reference() {
     stipend_sim::engine::run(&scenario, 1, &mut scheduler, &mut [&mut metrics], None);
     let mut names = BTreeSet::new();
     keys(&serde_json::to_value(metrics.result("budget", std::time::Duration::ZERO)).expect("a result"), &mut names);
+    let combination = Combination { values: Vec::new(), results: Vec::new() };
+    let sweep = SweepResult { axes: vec![Axis { key: "k".into(), values: Vec::new() }], combinations: vec![combination] };
+    keys(&serde_json::to_value(sweep).expect("a result"), &mut names);
     for name in names.into_iter().chain(["scenario", "seed", "capacity_gpus", "sim_days", "policies"].map(str::to_owned)) {
         assert!(page.contains(&format!("`{name}`")), "{name} is not in docs/reference/result.md");
     }

@@ -5,6 +5,7 @@ mod cell;
 mod meaning;
 mod rows;
 mod seeds;
+pub mod sweep;
 pub mod table;
 #[cfg(test)]
 mod tests;

@@ -1,5 +1,6 @@
 //! Several policies on several seeds, on the cores there are.
 
+use crate::cores::on_all_cores;
 use crate::failure::Failure;
 use crate::output;
 use crate::progress::Progress;
@@ -7,10 +8,7 @@ use crate::simulation::{PolicyName, Scenario};
 use anyhow::Context;
 use clap::ValueEnum;
 use std::fs::File;
-use std::num::NonZero;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
 use std::time::Instant;
 use stipend_sim::metrics::Metrics;
 use stipend_sim::observer::Observer;
@@ -54,10 +52,9 @@ impl<'a> Batch<'a> {
     /// One result a seed, each with all policies in order, whichever thread made them.
     pub(super) fn run(&self) -> Result<Vec<RunResult>, Failure> {
         let progress = Progress::new(self.scenario.name(), self.seeds.len() * self.policies.len());
-        let mut done = self.on_all_cores(&progress);
+        let done = on_all_cores(self.seeds.len() * self.policies.len(), |index| self.one(index, &progress));
         drop(progress);
-        done.sort_by_key(|(index, _)| *index);
-        let mut done = done.into_iter().map(|(_, done)| done);
+        let mut done = done.into_iter();
         let runs = self.seeds.iter().map(|&seed| self.gather(seed, done.by_ref().take(self.policies.len())));
         let runs = runs.collect::<Result<Vec<RunResult>, Failure>>()?;
         if let Some(Events { path, policy, seed, .. }) = &self.events {
@@ -66,21 +63,7 @@ impl<'a> Batch<'a> {
         Ok(runs)
     }
 
-    /// Every run with its number: seed by seed, policy by policy.
-    fn on_all_cores(&self, progress: &Progress) -> Vec<(usize, Result<Done, Failure>)> {
-        let runs = self.seeds.len() * self.policies.len();
-        let cores = thread::available_parallelism().map_or(1, NonZero::get).min(runs);
-        let next = AtomicUsize::new(0);
-        let work = || {
-            let numbers = std::iter::repeat_with(|| next.fetch_add(1, Ordering::Relaxed)).take_while(|index| *index < runs);
-            numbers.map(|index| (index, self.one(index, progress))).collect::<Vec<_>>()
-        };
-        thread::scope(|scope| {
-            let threads: Vec<_> = (0..cores).map(|_| scope.spawn(work)).collect();
-            threads.into_iter().flat_map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
-        })
-    }
-
+    /// Seed by seed, policy by policy.
     fn one(&self, index: usize, progress: &Progress) -> Result<Done, Failure> {
         let (seed, policy) = (self.seeds[index / self.policies.len()], self.policies[index % self.policies.len()]);
         let mut metrics = Metrics::new(self.scenario.window(policy));
@@ -117,7 +100,7 @@ impl Events {
 }
 
 /// The first of each, in order.
-fn distinct<T: Copy + PartialEq>(values: &[T]) -> Vec<T> {
+pub(super) fn distinct<T: Copy + PartialEq>(values: &[T]) -> Vec<T> {
     let first = |(index, value): &(usize, &T)| !values[..*index].contains(value);
     values.iter().enumerate().filter(first).map(|(_, value)| *value).collect()
 }

@@ -3,6 +3,7 @@
 mod batch;
 mod check;
 mod run;
+mod sweep;
 
 use crate::failure::Outcome;
 use clap::Subcommand;
@@ -11,6 +12,7 @@ use clap::Subcommand;
 #[derive(Debug, Subcommand)]
 pub(super) enum Sim {
     Run(run::Run),
+    Sweep(sweep::Sweep),
     Check(check::Check),
 }
 
@@ -18,6 +20,7 @@ impl Sim {
     pub(super) fn run(self) -> Outcome {
         match self {
             Sim::Run(run) => run.run(),
+            Sim::Sweep(sweep) => sweep.run(),
             Sim::Check(check) => check.run(),
         }
     }
