@@ -5,6 +5,7 @@ use clap::ValueEnum;
 use std::fs::File;
 use std::io::BufRead;
 use std::path::Path;
+use std::str::FromStr;
 use stipend_core::Scheduler;
 use stipend_core::explain::Names;
 use stipend_core::id::PoolId;
@@ -12,6 +13,7 @@ use stipend_core::quantity::Time;
 use stipend_sim::audit::{self, Report};
 use stipend_sim::baseline::{Estimate, easy, fifo, partition};
 use stipend_sim::engine::{self, RunSummary};
+use stipend_sim::explain::{self, Explained};
 use stipend_sim::log::LogWriter;
 use stipend_sim::metrics::Window;
 use stipend_sim::observer::Observer;
@@ -104,6 +106,12 @@ impl Scenario {
         LogWriter::new(file, &self.0.labels)
     }
 
+    /// Why a workload waits, runs or ended, at one moment under `budget`; `progress` is told which fraction is done.
+    pub(crate) fn explain(&self, seed: u64, at: Moment, workload: &str, progress: &mut dyn FnMut(f64)) -> Result<Explained, Failure> {
+        let mut reach = |now: Time, _: Time| progress(now.0 as f64 / at.0.0.max(1) as f64);
+        Ok(explain::explain(&self.0, seed, at.0, workload, Some(&mut reach))?)
+    }
+
     /// Runs a policy; `progress` is told which fraction is done. Returns what should be said beside the result.
     pub(crate) fn run(
         &self,
@@ -116,6 +124,19 @@ impl Scenario {
         let mut reach = |now: Time, end: Time| progress(now.0 as f64 / end.0.max(1) as f64);
         let summary = engine::run(&self.0, seed, policy.as_mut(), observers, Some(&mut reach));
         notes(name, seed, &summary, &self.0.labels)
+    }
+}
+
+/// A point in time as it is typed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Moment(Time);
+
+impl FromStr for Moment {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Moment, String> {
+        let expected = "a time since the start such as `26:05` (hours and minutes), `1:00:05`, `3d4h` or `3d`";
+        scenario::time(text).map(Moment).ok_or_else(|| format!("it is not {expected}"))
     }
 }
 

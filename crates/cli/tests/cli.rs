@@ -47,6 +47,7 @@ fn help() {
     check(&["sim", "--help"], "help-sim.txt");
     check(&["sim", "run", "--help"], "help-sim-run.txt");
     check(&["sim", "sweep", "--help"], "help-sim-sweep.txt");
+    check(&["sim", "explain", "--help"], "help-sim-explain.txt");
     check(&["sim", "check", "--help"], "help-sim-check.txt");
     check(&["completions", "--help"], "help-completions.txt");
     check(&["man", "--help"], "help-man.txt");
@@ -104,6 +105,26 @@ fn scenarios_that_cannot_be_run() {
 fn a_sweep_of_a_tiny_scenario() {
     check(&["sim", "sweep", "tiny.toml", "--set", "nodes=2,3", "--set", "lookback=1h,1d", "--set", "measure=12h"], "sweep-table.txt");
     check(&["sim", "sweep", "tiny.toml", "--set", "nodes=2,3,4", "--policy", "budget,easy", "--seed", "1,2"], "sweep-seeds.txt");
+}
+
+#[test]
+fn a_workload_that_waits_runs_and_has_ended() {
+    check(&["sim", "explain", "tiny.toml", "--at", "6:00", "--workload", "g-3"], "explain-waiting.txt");
+    check(&["sim", "explain", "tiny.toml", "--at", "6:00", "--workload", "g-3", "--format", "json"], "explain-json.txt");
+    check(&["sim", "explain", "tiny.toml", "--at", "10h", "--workload", "g-1", "--set", "grace_allocated=1m"], "explain-again.txt");
+    check(&["sim", "explain", "tiny.toml", "--at", "3:30", "--workload", "l-1"], "explain-running.txt");
+    check(&["sim", "explain", "tiny.toml", "--at", "14:00", "--workload", "look-1"], "explain-ended.txt");
+}
+
+#[test]
+fn what_cannot_be_explained() {
+    let explain = |at: &str, workload: &str, snapshot: &str| {
+        check(&["sim", "explain", "tiny.toml", "--at", at, "--workload", workload], snapshot);
+    };
+    explain("1:00", "l-1", "explain-too-early.txt");
+    explain("1:00", "lok-1", "explain-no-such-workload.txt");
+    explain("10 o'clock", "l-1", "explain-no-time.txt");
+    explain("2d", "l-1", "explain-too-late.txt");
 }
 
 #[test]

@@ -157,7 +157,7 @@ fn lowest_priority(pool: &Pool, leaf: BudgetId, workloads: &Table<Workload>) -> 
 }
 
 /// Of two leaves, the two ancestors (or selves) where their paths part.
-fn sides(tree: &BudgetTree, a: BudgetId, b: BudgetId) -> (BudgetId, BudgetId) {
+pub(crate) fn sides(tree: &BudgetTree, a: BudgetId, b: BudgetId) -> (BudgetId, BudgetId) {
     let line = |id| tree.get(id).map(|budget| budget.line.as_slice()).unwrap_or_default();
     let from_root = line(a).iter().rev().zip(line(b).iter().rev());
     from_root.clone().find(|(x, y)| x != y).map_or((a, b), |(x, y)| (*x, *y))

@@ -3,6 +3,7 @@
 pub mod audit;
 pub mod baseline;
 pub mod engine;
+pub mod explain;
 pub(crate) mod generate;
 pub mod job;
 pub mod labels;

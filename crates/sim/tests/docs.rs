@@ -169,6 +169,25 @@ fn keys(value: &serde_json::Value, into: &mut BTreeSet<String>) {
 }
 
 #[test]
+fn every_field_of_an_explanation_is_in_the_reference() {
+    let whole = page("docs/reference/result.md");
+    let page = section(&whole, "## Of an explanation");
+    let scenario = Scenario::load(&root().join("scenarios/tiny.toml"), &[]).unwrap_or_else(|error| panic!("{error}"));
+    let mut names = BTreeSet::new();
+    // One that waits with GPUs it could have, one that runs, one whose GPUs were taken.
+    for (at, workload) in [("2:30", "finetune"), ("2:30", "pretrain"), ("0:45", "sweep-1"), ("1:00", "sweep-1")] {
+        let at = stipend_sim::scenario::time(at).expect("a time");
+        let explained = stipend_sim::explain::explain(&scenario, 1, at, workload, None).unwrap_or_else(|error| panic!("{error}"));
+        keys(&serde_json::to_value(explained).expect("a result"), &mut names);
+    }
+    assert!(names.contains("counterfactuals") && names.contains("takers") && names.contains("preemption"), "{names:?}");
+    for name in names {
+        let is_there = |name: &str| page.contains(&format!("`{name}`"));
+        assert!(is_there(&name) || name.strip_suffix("_ms").is_some_and(is_there), "{name} is not in docs/reference/result.md");
+    }
+}
+
+#[test]
 fn every_field_of_the_result_is_in_the_reference() {
     let page = page("docs/reference/result.md");
     let scenario = Scenario::load(&root().join("scenarios/tiny.toml"), &[]).unwrap_or_else(|error| panic!("{error}"));

@@ -2,6 +2,7 @@
 
 mod batch;
 mod check;
+mod explain;
 mod run;
 mod sweep;
 
@@ -13,6 +14,7 @@ use clap::Subcommand;
 pub(super) enum Sim {
     Run(run::Run),
     Sweep(sweep::Sweep),
+    Explain(explain::Explain),
     Check(check::Check),
 }
 
@@ -21,6 +23,7 @@ impl Sim {
         match self {
             Sim::Run(run) => run.run(),
             Sim::Sweep(sweep) => sweep.run(),
+            Sim::Explain(explain) => explain.run(),
             Sim::Check(check) => check.run(),
         }
     }
