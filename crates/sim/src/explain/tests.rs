@@ -5,8 +5,13 @@ use crate::scenario::{Scenario, time};
 
 /// Two nodes of 8 GPUs, and teams `a` and `b` with a half each.
 fn run(workloads: &str, at: &str, name: &str) -> Result<Explained, Unexplained> {
+    run_with("", workloads, at, name)
+}
+
+/// The same with more said of the pool.
+fn run_with(pool: &str, workloads: &str, at: &str, name: &str) -> Result<Explained, Unexplained> {
     let text = format!(
-        "name = \"t\"\ndescription = \"d\"\nmeasure = \"2d\"\n[pool]\nnodes = 2\n[[budgets]]\npath = \"lab\"\n\
+        "name = \"t\"\ndescription = \"d\"\nmeasure = \"2d\"\n[pool]\nnodes = 2\n{pool}\n[[budgets]]\npath = \"lab\"\n\
          [[budgets]]\npath = \"lab/a\"\nshare = 50\n[[budgets]]\npath = \"lab/b\"\nshare = 50\n{workloads}"
     );
     let scenario = Scenario::parse("t.toml", &text, &[]).unwrap_or_else(|error| panic!("{error}"));
@@ -39,6 +44,19 @@ fn a_shorter_time_limit_fits_before_a_drain() {
     ];
     let texts = instead(&workloads, "1:00", "asks");
     assert_eq!(texts[0], "with a time limit of 3 h 50 min it would start now on n0; with 3 h 51 min it would not", "{texts:?}");
+}
+
+/// A contract of at most 15 minutes may run on an express node.
+#[test]
+fn a_shorter_contract_may_run_on_an_express_node() {
+    let workloads = [
+        workload("full", "b", "gang = \"1x8\"\nmin_runtime = \"8h\"\nwork = \"9h\""),
+        workload("asks", "a", "at = \"1:00\"\ngang = \"1x4\"\nmin_runtime = \"6h\"\nwork = \"8h\""),
+    ];
+    let explained = run_with("express_nodes = 1", &workloads.concat(), "1:00", "asks").expect("it is there");
+    let texts: Vec<String> = explained.waiting.expect("it waits").counterfactuals.into_iter().map(|one| one.text).collect();
+    assert_eq!(texts[0], "with a min runtime of 15 min it would start now on n1; with 16 min it would not", "{texts:?}");
+    assert_eq!(texts[1], "unallocated (min runtime 0, never charged, never protected) it would start now on n1", "{texts:?}");
 }
 
 /// An eviction that loses 65 minutes of 8 GPUs is worth a quarter of a contract of 4 h 20 min, and of a longer one.
