@@ -15,8 +15,10 @@ use stipend_sim::engine::{self, RunSummary};
 use stipend_sim::log::LogWriter;
 use stipend_sim::metrics::Window;
 use stipend_sim::observer::Observer;
+use stipend_sim::page::{self, Drawn, Recorder};
 use stipend_sim::policy::Policy;
 use stipend_sim::refusal::Refusal;
+use stipend_sim::result::RunResult;
 use stipend_sim::scenario;
 use stipend_sim::scenario::error::ScenarioError;
 
@@ -90,6 +92,16 @@ impl Scenario {
     /// An observer that writes the event log.
     pub(crate) fn log<'a>(&'a self, file: &'a File) -> LogWriter<'a, &'a File> {
         LogWriter::new(file, &self.0.labels)
+    }
+
+    /// An observer that keeps what the page draws.
+    pub(crate) fn recorder(&self) -> Recorder<'_> {
+        Recorder::new(&self.0.labels, self.0.measure_from())
+    }
+
+    /// The page with pictures.
+    pub(crate) fn page(&self, runs: &[RunResult], drawn: &[Drawn]) -> String {
+        page::page(&self.0, runs, drawn)
     }
 
     /// Runs a policy; `progress` is told which fraction is done. Returns what should be said beside the result.
