@@ -145,7 +145,9 @@ impl<'a> Batch<'a> {
 impl Report {
     fn write(&self, page: &str) -> Result<(), Failure> {
         (&self.file).write_all(page.as_bytes()).with_context(|| format!("cannot write {}", self.path.display()))?;
-        output::note(&format!("page with pictures, {:.1} MB: {}", page.len() as f64 / 1e6, self.path.display()));
+        let size = page.len() as f64 / 1e6;
+        let size = if size < 1.0 { format!("{:.0} kB", size * 1e3) } else { format!("{size:.1} MB") };
+        output::note(&format!("page with pictures, {size}: {}", self.path.display()));
         Ok(())
     }
 }

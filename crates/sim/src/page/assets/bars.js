@@ -4,8 +4,8 @@
 const STATES = [
   { name: 'starting', text: 'starting' },
   { name: 'protected', text: 'under contract: protected' },
-  { name: 'past', text: 'past its contract: may have to yield' },
-  { name: 'unallocated', text: 'unallocated: may be taken at any time' },
+  { name: 'past', text: 'past its contract: no longer protected' },
+  { name: 'unallocated', text: 'unallocated: never protected' },
   { name: 'other', text: 'other teams' },
 ];
 const STARTING = 0, PROTECTED = 1, PAST = 2, UNALLOCATED = 3, OTHER = 4;

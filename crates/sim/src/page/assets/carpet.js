@@ -54,9 +54,12 @@ function levelFor(carpet, secondsPerPixel) {
   return carpet.levels.findLast((level) => level.seconds <= secondsPerPixel * 1.01) ?? carpet.levels[0];
 }
 
-// Whether bars may be narrower than a pixel often enough that the carpet says more.
-function needsCarpet(carpet, secondsPerPixel) {
-  return carpet.levels[0].seconds <= secondsPerPixel;
+const BARS_MAX = 3000;
+
+// Whether so many bars are in view that the carpet says more, and is fine enough for it.
+function needsCarpet({ bars, carpet }, view, secondsPerPixel) {
+  const inView = bars.pieces * ((view.to - view.from) / (bars.policy.end - facts.from)) * ((view.bottom - view.top) / bars.nodes.length);
+  return BARS_MAX < inView && carpet.levels[0].seconds <= secondsPerPixel;
 }
 
 // Writes the carpet into an image: each pixel of a row is given to the states by their parts, from the top.

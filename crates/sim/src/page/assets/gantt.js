@@ -110,7 +110,8 @@ class Gantt {
       this.frame = null;
       for (const picture of this.pictures) {
         paint(picture, this.view, this.selected);
-        picture.above.place();
+        picture.above.placeFrame();
+        picture.canvas.dataset.view = [this.view.from, this.view.to, this.view.top, this.view.bottom].join(' ');
       }
     });
   }

@@ -29,7 +29,8 @@ function gestures(gantt, picture) {
     const holder = canvas.getBoundingClientRect();
     const most = document.documentElement.clientWidth - 8 - tip.offsetWidth - holder.left;
     tip.style.left = `${Math.max(8 - holder.left, Math.min(where.x + 14, most))}px`;
-    tip.style.top = `${where.y + 18}px`;
+    const below = where.y + 18, fits = holder.top + below + tip.offsetHeight < innerHeight;
+    tip.style.top = `${fits ? below : Math.max(where.y - 12 - tip.offsetHeight, 8 - holder.top)}px`;
   };
 
   canvas.addEventListener('pointerdown', (event) => {
@@ -64,7 +65,8 @@ function gestures(gantt, picture) {
   };
   canvas.addEventListener('pointerup', release);
   canvas.addEventListener('pointercancel', release);
-  canvas.addEventListener('pointerleave', () => (tip.hidden = true));
+  // A finger leaves as soon as it is lifted; what it asked for stays until something else is touched.
+  canvas.addEventListener('pointerleave', (event) => (tip.hidden ||= event.pointerType === 'mouse'));
   canvas.addEventListener('blur', () => (tip.hidden = true));
 
   canvas.addEventListener('wheel', (event) => wheel(gantt, picture, event), { passive: false });

@@ -14,9 +14,9 @@ function overview(bars, carpet, view, changed) {
       svg('g', { transform: `translate(${OVERVIEW.left},0)` }, svg('rect', { class: 'idle', width, height: OVERVIEW.height }), paths, frame),
       svg('text', { class: 'axis', x: OVERVIEW.left - 6, y: 11, 'text-anchor': 'end' }, '100%'));
     root.replaceChildren(picture);
-    place();
+    placeFrame();
   };
-  const place = () => {
+  const placeFrame = () => {
     const X = linear(facts.from, bars.policy.end, 0, Math.max(root.clientWidth - OVERVIEW.left, 10));
     fill(frame, { x: X(view.from), width: Math.max(X(view.to) - X(view.from), 3) }, []);
   };
@@ -37,7 +37,7 @@ function overview(bars, carpet, view, changed) {
     carpet = woven;
     draw();
   };
-  return { root, place, redraw };
+  return { root, placeFrame, redraw };
 }
 
 // The parts of all GPUs by state, bucket by bucket, each on top of those before.

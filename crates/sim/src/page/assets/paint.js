@@ -4,7 +4,7 @@ const GUTTER = { left: 46, bottom: 20 };
 
 // The colours of the style sheet, as a canvas and as an image want them.
 function paintColours(context) {
-  const names = ['surface', 'idle', 'text', 'soft', 'rule', 'down', 'mark', 'past-line', ...STATES.map(({ name }) => name)];
+  const names = ['surface', 'idle', 'text', 'soft', 'rule', 'down', 'mark', 'past-line', 'on-protected', 'on-unallocated', 'on-other', ...STATES.map(({ name }) => name)];
   const css = Object.fromEntries(names.map((name) => [name, colour(name)]));
   const number = (value) => {
     context.fillStyle = value;
@@ -38,9 +38,9 @@ function paint(picture, view, selected) {
   const X = linear(view.from, view.to, 0, width), Y = linear(view.top, view.bottom, 0, height);
   const geometry = { width, height, scale, X, Y, rowHeight: height / (view.bottom - view.top) };
   context.setTransform(1, 0, 0, 1, 0, 0);
-  context.fillStyle = colour('surface');
+  context.fillStyle = colours.css.surface;
   context.fillRect(0, 0, canvas.width, canvas.height);
-  if (needsCarpet(picture.carpet, (view.to - view.from) / (width * scale))) paintCarpet(context, picture, view, geometry);
+  if (needsCarpet(picture, view, (view.to - view.from) / (width * scale))) paintCarpet(context, picture, view, geometry);
   else {
     context.setTransform(scale, 0, 0, scale, GUTTER.left * scale, 0);
     context.save();
@@ -142,7 +142,7 @@ function paintNames(context, bars, names, css, marked) {
     const state = marked && !marked[lease] ? 'other' : bars.unallocated[lease] ? 'unallocated' : 'protected';
     context.fillStyle = css[state];
     context.fillRect(x + 2, y + tall / 2 - 6.5, width + 6, 13);
-    context.fillStyle = colour(`on-${state}`);
+    context.fillStyle = css[`on-${state}`];
     context.fillText(text, x + 5, y + tall / 2 + 0.5);
   }
 }
