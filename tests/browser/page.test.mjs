@@ -108,10 +108,13 @@ test('light and dark can be chosen, and text stays readable', async () => {
   await close();
 });
 
-test('on paper there are no controls', async () => {
-  const { page, close } = await open(browser, drain.file);
+test('on paper there are no controls, and it is light', async () => {
+  const { page, close } = await open(browser, drain.file, { scheme: 'dark' });
   await page.emulateMedia({ media: 'print' });
   assert.equal(await page.locator('#gantt-controls').isVisible(), false);
   assert.equal(await page.locator('#delivery-whole svg').first().isVisible(), true);
+  await page.evaluate(() => dispatchEvent(new Event('beforeprint')));
+  const corner = await page.locator('canvas').first().evaluate((canvas) => [...canvas.getContext('2d').getImageData(1, canvas.height - 2, 1, 1).data]);
+  assert.deepEqual(corner, [255, 255, 255, 255]);
   await close();
 });

@@ -1,6 +1,6 @@
 // Two policies beside each other, with one view: the same time, the same rows.
 
-const ROW_MIN = 4.5, LEAST_SECONDS = 120;
+const ROW_MIN = 4.5, ROWS_AT_FIRST = 160, LEAST_SECONDS = 120;
 
 class Gantt {
   constructor() {
@@ -47,7 +47,7 @@ class Gantt {
     }
     this.rows = Math.max(...sides.map((bars) => bars.nodes.length));
     this.end = Math.max(...sides.map((bars) => bars.policy.end));
-    this.view ??= { from: facts.from, to: Math.min(this.end, facts.from + 3 * 86400), top: 0, bottom: this.rows };
+    this.view ??= { from: facts.from, to: Math.min(this.end, facts.from + 3 * 86400), top: 0, bottom: Math.min(this.rows, ROWS_AT_FIRST) };
     this.pictures = sides.map((bars) => this.picture(bars));
     byId('gantt-pair').replaceChildren(...this.pictures.map(({ root }) => root));
     byId('gantt-legend').replaceChildren(...this.legend());
@@ -73,12 +73,12 @@ class Gantt {
 
   legend() {
     const states = STATES.filter((_, state) => state !== OTHER || this.team);
-    return [...states.map(({ name, text }) => key(name, text)), key('idle', 'idle'), key('draining', 'draining'), key('down', 'out of service'), key('preempted', 'preempted')];
+    return [...states.map(({ name, text }) => key(name, text)), key('idle', 'idle, or held for a start'), key('draining', 'draining'), key('down', 'out of service'), key('preempted', 'preempted')];
   }
 
   recolour() {
     for (const picture of this.pictures) picture.colours = paintColours(picture.canvas.getContext('2d', { alpha: false }));
-    this.draw();
+    this.paint();
   }
 
   resize() {
@@ -108,12 +108,16 @@ class Gantt {
   draw() {
     this.frame ??= requestAnimationFrame(() => {
       this.frame = null;
-      for (const picture of this.pictures) {
-        paint(picture, this.view, this.selected);
-        picture.above.placeFrame();
-        picture.canvas.dataset.view = [this.view.from, this.view.to, this.view.top, this.view.bottom].join(' ');
-      }
+      this.paint();
     });
+  }
+
+  paint() {
+    for (const picture of this.pictures) {
+      paint(picture, this.view, this.selected);
+      picture.above.placeFrame();
+      picture.canvas.dataset.view = [this.view.from, this.view.to, this.view.top, this.view.bottom].join(' ');
+    }
   }
 
   // Moves the view, inside what there is.

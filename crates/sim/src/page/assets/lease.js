@@ -38,5 +38,5 @@ function leaseCard({ head, pairs }, ...more) {
 function aboutNothing(bars, row, at) {
   const node = bars.nodes[row];
   const outage = bars.outages.find((one) => one.row === row && one.from <= at && at < one.to);
-  return { head: node.name, pairs: [['then', outage ? `${NODE_STATES[outage.state]}${outage.reason ? `: ${outage.reason}` : ''}` : 'idle']] };
+  return { head: node.name, pairs: [['then', outage ? `${NODE_STATES[outage.state]}${outage.reason ? `: ${outage.reason}` : ''}` : 'idle, or held for a workload that starts soon']] };
 }

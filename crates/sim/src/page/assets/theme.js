@@ -8,6 +8,7 @@ function theme() {
     dispatchEvent(new Event('recolour'));
   };
   segments(byId('theme'), 'theme', [['system', 'System'], ['light', 'Light'], ['dark', 'Dark']], 'system', set);
+  for (const event of ['beforeprint', 'afterprint']) addEventListener(event, () => dispatchEvent(new Event('recolour')));
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => dispatchEvent(new Event('recolour')));
 }
 
