@@ -83,7 +83,7 @@ fn rows(runs: &[RunResult]) -> String {
         html += &format!(
             "<tr><th scope=\"row\" class=\"depth{depth}\"><button type=\"button\" class=\"row\" aria-expanded=\"false\" \
              aria-controls=\"about{index}\" title=\"{}\">{}</button></th>{cells}</tr>\n\
-             <tr class=\"about\" id=\"about{index}\" hidden><td colspan=\"{}\">{}</td></tr>\n",
+             <tr class=\"about\" id=\"about{index}\" hidden><td colspan=\"{}\"><div>{}</div></td></tr>\n",
             escaped(text),
             escaped(label.trim()),
             runs[0].policies.len() + 1,

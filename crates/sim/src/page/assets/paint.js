@@ -89,8 +89,8 @@ function paintBars(context, picture, view, geometry) {
         const left = Math.max(X(from), -2), right = Math.min(X(to), width + 2);
         boxes[other ? OTHER : state].push(left, y, Math.max(right - left, 0.7), tall);
       });
-      if (bars.outcome[lease] === PREEMPTED && !other) ends.push(X(bars.end[lease]), y, tall);
       const left = Math.max(X(bars.start[lease]), 0), room = Math.min(X(bars.end[lease]), width) - left;
+      if (room > 3 && bars.outcome[lease] === PREEMPTED && !other) ends.push(X(bars.end[lease]), y, tall);
       if (room > 4 && bars.start[lease] > view.from) starts.push(left, y, tall);
       if (tall >= 11 && room > 50) names.push([lease, left, y, tall, room]);
     }
