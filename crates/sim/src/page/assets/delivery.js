@@ -72,7 +72,7 @@ function budgetChart(budget, mode, height, most, part) {
     : ['owed', 'delivered'].map((of) => `${of} ${figure((mode === 'cumulative' ? sums : budget)[of][hour])} ${unit}`);
   return chart({
     label: `${budget.path}: ${mode === 'arrears' ? 'arrears' : 'owed and delivered'} over time${part === null ? '' : `, ${percent(part)} of what was owed was delivered`}`,
-    caption: [make('b', {}, budget.path), ` ${percent(part)}`],
+    caption: [make('b', {}, budget.path), part === null ? '' : ` ${percent(part)}`],
     height,
     x: { from: facts.from, to, ticks: (pixels) => timeTicks(facts.from, to, pixels) },
     y: { most: top, ticks, text: (value) => (value >= 10000 ? `${value / 1000}k` : String(value)) },
@@ -100,11 +100,12 @@ function delivery(all) {
   const chosen = { policy: all[0].policy, mode: 'rate' };
   const draw = () => {
     const { budgets } = all.find((one) => one.policy === chosen.policy);
-    const together = whole(budgets);
     const arrears = chosen.mode === 'arrears';
+    const together = whole(budgets);
+    if (arrears) together.path = 'the team furthest behind at the time';
     // Arrears are comparable between teams, so they have one scale; GPUs are not, as shares differ.
     const most = arrears ? Math.max(...budgets.filter((b) => b.leaf).map((b) => bandsOf(b, 'arrears', 6).most), 1) : null;
-    byId('delivery-legend').replaceChildren(...(arrears ? [key('missing', 'arrears, in hours of its share; the whole shows the team furthest behind')] : [
+    byId('delivery-legend').replaceChildren(...(arrears ? [key('missing', 'arrears, in hours of its own share')] : [
       key('met', 'delivered, of what was owed'), key('beyond', 'delivered beyond that'), key('missing', 'owed and not delivered'),
     ]));
     const picture = (budget, height) => {
@@ -113,7 +114,7 @@ function delivery(all) {
       return figure;
     };
     const isTop = (budget) => !budget.leaf && !budget.path.includes('/');
-    byId('delivery-whole').replaceChildren(budgetChart(together, chosen.mode, 200, most, wholePart(budgets)), ...budgets.filter(isTop).map((budget) => picture(budget, 200)));
+    byId('delivery-whole').replaceChildren(budgetChart(together, chosen.mode, 200, most, arrears ? null : wholePart(budgets)), ...budgets.filter(isTop).map((budget) => picture(budget, 200)));
     byId('delivery-teams').replaceChildren(...budgets.filter((budget) => !isTop(budget)).map((budget) => picture(budget, 130)));
   };
   const modes = segments(make('fieldset', { class: 'choice' }, make('legend', { class: 'unseen' }, 'What to show')), 'mode', MODES, 'rate', (mode) => {
