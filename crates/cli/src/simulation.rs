@@ -17,8 +17,10 @@ use stipend_sim::explain::{self, Explained};
 use stipend_sim::log::LogWriter;
 use stipend_sim::metrics::Window;
 use stipend_sim::observer::Observer;
+use stipend_sim::page::{self, Drawn, Recorder};
 use stipend_sim::policy::Policy;
 use stipend_sim::refusal::Refusal;
+use stipend_sim::result::RunResult;
 use stipend_sim::scenario;
 use stipend_sim::scenario::error::ScenarioError;
 use stipend_sim::sweep::Sweep;
@@ -110,6 +112,16 @@ impl Scenario {
     pub(crate) fn explain(&self, seed: u64, at: Moment, workload: &str, progress: &mut dyn FnMut(f64)) -> Result<Explained, Failure> {
         let mut reach = |now: Time, _: Time| progress(now.0 as f64 / at.0.0.max(1) as f64);
         Ok(explain::explain(&self.0, seed, at.0, workload, Some(&mut reach))?)
+    }
+
+    /// An observer that keeps what the page draws.
+    pub(crate) fn recorder(&self) -> Recorder<'_> {
+        Recorder::new(&self.0.labels, self.0.measure_from())
+    }
+
+    /// The page with pictures.
+    pub(crate) fn page(&self, runs: &[RunResult], drawn: &[Drawn]) -> String {
+        page::page(&self.0, runs, drawn)
     }
 
     /// Runs a policy; `progress` is told which fraction is done. Returns what should be said beside the result.

@@ -156,6 +156,25 @@ fn a_sweep_as_json_picture_and_page_is_the_same_on_any_core() {
 }
 
 #[test]
+fn a_page_with_pictures_is_one_file() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let scenario = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/tiny.toml");
+    let run = |path: &str| stipend(&["sim", "run", scenario, "--report", path]).current_dir(folder).output().expect("the program starts");
+    let written = run("page.html");
+    let said = String::from_utf8_lossy(&written.stderr).into_owned();
+    assert!(said.starts_with("page with pictures, ") && said.ends_with(" kB: page.html\n"), "{said}");
+    let page = std::fs::read_to_string(folder.join("page.html")).expect("the page was written");
+    assert!(page.starts_with("<!doctype html>") && page.trim_end().ends_with("</html>"));
+    for policy in ["budget", "fifo", "easy", "partition"] {
+        assert!(page.contains(&format!("<th scope=\"col\">{policy}</th>")), "{policy}");
+    }
+    let refused = run("nowhere/page.html");
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(said.starts_with("error: cannot write nowhere/page.html"), "{said}");
+}
+
+#[test]
 fn the_log_of_a_run_passes_the_audit_and_a_changed_one_does_not() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let log = folder.join("log.jsonl");

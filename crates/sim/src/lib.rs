@@ -10,6 +10,7 @@ pub mod labels;
 pub mod log;
 pub mod metrics;
 pub mod observer;
+pub mod page;
 mod percentile;
 pub mod policy;
 pub(crate) mod population;

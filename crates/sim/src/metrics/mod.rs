@@ -10,6 +10,7 @@ mod delivery;
 mod figures;
 mod nodes;
 mod roster;
+pub mod series;
 mod summary;
 #[cfg(test)]
 mod tests;

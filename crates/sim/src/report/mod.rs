@@ -2,7 +2,8 @@
 
 mod budgets;
 mod cell;
-mod meaning;
+pub(crate) mod explained;
+pub(crate) mod meaning;
 mod rows;
 mod seeds;
 pub mod sweep;
