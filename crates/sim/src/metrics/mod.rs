@@ -11,6 +11,7 @@ mod figures;
 pub mod hours;
 mod nodes;
 mod roster;
+pub mod series;
 mod summary;
 #[cfg(test)]
 mod tests;

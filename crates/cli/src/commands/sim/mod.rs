@@ -2,7 +2,9 @@
 
 mod batch;
 mod check;
+mod explain;
 mod run;
+mod sweep;
 mod trace;
 
 use crate::failure::Outcome;
@@ -12,6 +14,8 @@ use clap::Subcommand;
 #[derive(Debug, Subcommand)]
 pub(super) enum Sim {
     Run(run::Run),
+    Sweep(sweep::Sweep),
+    Explain(explain::Explain),
     Check(check::Check),
     Trace(trace::Trace),
 }
@@ -20,6 +24,8 @@ impl Sim {
     pub(super) fn run(self) -> Outcome {
         match self {
             Sim::Run(run) => run.run(),
+            Sim::Sweep(sweep) => sweep.run(),
+            Sim::Explain(explain) => explain.run(),
             Sim::Check(check) => check.run(),
             Sim::Trace(trace) => trace.run(),
         }
