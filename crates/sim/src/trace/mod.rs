@@ -14,6 +14,7 @@ mod input;
 mod number;
 pub mod outcome;
 pub(crate) mod rules;
+mod slurm;
 
 use builder::Builder;
 use input::Input;
@@ -22,7 +23,7 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use stipend_core::spec::OnPreempt;
 
-pub use builder::Reading;
+pub use builder::{Reading, TeamsFrom};
 
 /// One workload of a trace as its file has it. Until the trace is whole its times count from the file's own zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
