@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use clap::ValueEnum;
 use std::fs::File;
-use std::io::BufRead;
+use std::io::{BufRead, Read};
 use std::path::Path;
 use stipend_core::Scheduler;
 use stipend_core::explain::Names;
@@ -19,6 +19,8 @@ use stipend_sim::policy::Policy;
 use stipend_sim::refusal::Refusal;
 use stipend_sim::scenario;
 use stipend_sim::scenario::error::ScenarioError;
+use stipend_sim::trace::overview::Overview;
+use stipend_sim::trace::{Reading, Trace};
 
 /// The policies there are, in the order in which they are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -62,6 +64,7 @@ impl Scenario {
     /// Reads a scenario with `key=value` overrides; `strict` refuses a trace with broken rows.
     pub(crate) fn load(path: &Path, overrides: &[String], strict: bool) -> Result<Scenario, Failure> {
         let scenario = scenario::Scenario::load(path, overrides).map_err(explained)?;
+        scenario.trace().iter().flat_map(|trace| trace.remarks()).for_each(|remark| crate::output::note(&remark));
         if let Some(trace) = scenario.trace().filter(|trace| 0 < trace.bad_rows) {
             let rows = format!("{} rows of the trace cannot be used, {} can:{}", trace.bad_rows, trace.rows.len(), trace.notes());
             if strict {
@@ -140,4 +143,9 @@ fn explained(error: ScenarioError) -> Failure {
 /// Holds an event log against the laws.
 pub(crate) fn audit(log: impl BufRead) -> Result<Report, Failure> {
     Ok(audit::check(log)?)
+}
+
+/// What is in a trace.
+pub(crate) fn overview(input: impl Read, reading: Reading) -> Result<Overview, String> {
+    Ok(Overview::of(&Trace::read(input, reading)?))
 }

@@ -8,3 +8,4 @@ mod seeds;
 pub mod table;
 #[cfg(test)]
 mod tests;
+pub mod trace;

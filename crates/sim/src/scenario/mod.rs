@@ -9,6 +9,7 @@ mod knobs;
 pub(crate) mod length;
 mod overrides;
 mod pool;
+mod replay;
 mod resolve;
 mod source;
 mod work;

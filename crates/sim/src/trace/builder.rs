@@ -8,6 +8,9 @@ use std::collections::HashMap;
 /// So many unusable rows are kept as examples.
 const EXAMPLES: usize = 5;
 
+/// So much of what a file says about itself is kept.
+const ABOUT: usize = 8;
+
 /// More rows than this are refused: a compressed file can hold a thousand times its size.
 const ROWS_MAX: usize = 20_000_000;
 
@@ -23,7 +26,7 @@ pub struct Reading {
     /// How many of a file's processors stand for one GPU, for forms that count processors; at least 1.
     pub procs_per_gpu: u32,
     /// What makes the teams of a Slurm log.
-    pub teams: TeamsFrom,
+    pub team_from: TeamFrom,
     /// The columns of a log of `sacct` without a header, by the names that `sacct` has for them, separated by commas.
     pub columns: Option<String>,
 }
@@ -31,7 +34,7 @@ pub struct Reading {
 /// What makes the teams of a Slurm log.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
-pub enum TeamsFrom {
+pub enum TeamFrom {
     /// Accounts; partitions in a log without accounts.
     #[default]
     Account,
@@ -45,7 +48,7 @@ pub enum TeamsFrom {
 
 impl Default for Reading {
     fn default() -> Reading {
-        Reading { procs_per_gpu: 1, teams: TeamsFrom::Account, columns: None }
+        Reading { procs_per_gpu: 1, team_from: TeamFrom::Account, columns: None }
     }
 }
 
@@ -75,15 +78,20 @@ impl Builder {
         Builder { reading, trace, teams, users, pools, names: 0, has_users: false, latest: i64::MIN }
     }
 
+    /// Names the form more precisely than its first bytes could.
+    pub(crate) fn called(&mut self, form: &'static str) {
+        self.trace.form = form;
+    }
+
     /// What 0 ms in the rows is in ms since 1970, where the file's times are such; without it they are of no known date.
     pub(crate) fn epoch_ms(&mut self, since_1970: i64) {
         self.trace.epoch_ms = Some(since_1970);
     }
 
     /// Something that the file says about itself and a reader should see, such as its computer and installation.
-    pub(crate) fn remark(&mut self, text: String) {
-        if self.trace.remarks.len() < EXAMPLES {
-            self.trace.remarks.push(text);
+    pub(crate) fn about(&mut self, text: String) {
+        if self.trace.about.len() < ABOUT {
+            self.trace.about.push(text);
         }
     }
 
@@ -163,17 +171,26 @@ impl Builder {
     pub(crate) fn finish(self) -> Trace {
         let Builder { mut trace, teams, users, latest, has_users, .. } = self;
         trace.teams = teams.names;
+        trace.names_users = has_users;
         trace.users = if has_users { users.names } else { trace.teams.clone() };
         if !has_users {
             trace.rows.iter_mut().for_each(|row| row.user = row.team);
         }
-        for row in trace.rows.iter_mut().filter(|row| row.outcome == Outcome::Running) {
-            let began = row.start_ms.unwrap_or_else(|| row.arrival_ms());
-            row.work_ms = row.work_ms.max(latest.saturating_sub(began)).max(1000);
-        }
+        trace.rows.iter_mut().filter(|row| row.outcome == Outcome::Running).for_each(|row| still_running(row, latest));
         trace.settle();
         trace
     }
+}
+
+/// What ran at the end of the file ran at least until then; what was seen to end earlier ended, nobody knows how.
+fn still_running(row: &mut Row, latest: i64) {
+    if row.end_ms.is_some_and(|end| end < latest) {
+        row.outcome = Outcome::Unknown;
+        return;
+    }
+    row.end_ms = None;
+    let began = row.start_ms.unwrap_or_else(|| row.arrival_ms());
+    row.work_ms = row.work_ms.max(latest.saturating_sub(began)).max(1000);
 }
 
 /// Counts a reason; there are few, each a text of the program.

@@ -42,6 +42,7 @@ pub(super) fn read(input: &mut Input<'_>, builder: &mut Builder) -> Result<(), S
         None => return Err("the file is empty".into()),
     };
     if columns.clock == Clock::WallClock {
+        builder.called("Philly CSV");
         builder.epoch_ms(0);
     }
     while let Some(line) = record(input).map_err(|error| error.to_string())? {

@@ -12,9 +12,14 @@ mod csv;
 mod form;
 mod input;
 mod number;
+mod openb;
 pub mod outcome;
+pub mod overview;
+pub(crate) mod replay;
 pub(crate) mod rules;
+pub(crate) mod shares;
 mod slurm;
+mod swf;
 
 use builder::Builder;
 use input::Input;
@@ -23,7 +28,8 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use stipend_core::spec::OnPreempt;
 
-pub use builder::{Reading, TeamsFrom};
+pub use builder::{Reading, TeamFrom};
+pub(crate) use number::civil;
 
 /// One workload of a trace as its file has it. Until the trace is whole its times count from the file's own zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -109,7 +115,7 @@ pub struct Trace {
     /// The form it was read as, in words.
     pub form: &'static str,
     /// What the file says about itself.
-    pub remarks: Vec<String>,
+    pub about: Vec<String>,
     /// What 0 ms in the rows is in ms since 1970; `None` where the file has no dates.
     pub epoch_ms: Option<i64>,
     /// Its workloads.
@@ -118,6 +124,8 @@ pub struct Trace {
     pub teams: Vec<String>,
     /// The users' names. A trace without users has one for each team, with the team's name.
     pub users: Vec<String>,
+    /// Whether the file has users.
+    pub names_users: bool,
     /// The lists of pools that rows accept, each in order of preference; the first is empty: any.
     pub pools: Vec<Vec<String>>,
     /// How many rows cannot be used.
@@ -130,6 +138,8 @@ pub struct Trace {
     pub ruled: Vec<Counted>,
     /// Why readable rows were left out, and how many.
     pub left_out: Vec<String>,
+    /// What the scenario's rules had to settle.
+    pub(crate) said: Vec<String>,
 }
 
 impl Trace {
@@ -157,6 +167,16 @@ impl Trace {
     pub fn notes(&self) -> String {
         let examples = self.bad_examples.iter().map(|bad| format!("\n  line {}: {}", bad.line, bad.reason));
         examples.chain(self.left_out.iter().map(|reason| format!("\n  {reason}"))).collect()
+    }
+
+    /// What readers should know though nothing is wrong: what was skipped, and where a rule had to decide.
+    pub fn remarks(&self) -> Vec<String> {
+        let skipped = self
+            .skipped
+            .iter()
+            .map(|one| format!("{} rows are left aside: {} (the first in line {})", one.rows, one.reason, one.first_line));
+        let ruled = self.ruled.iter().map(|one| format!("{} rows: {} (the first in line {})", one.rows, one.reason, one.first_line));
+        skipped.chain(ruled).chain(self.said.iter().cloned()).collect()
     }
 
     /// GPU time of each team in ms, or 1 for each.

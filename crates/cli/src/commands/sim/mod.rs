@@ -3,6 +3,7 @@
 mod batch;
 mod check;
 mod run;
+mod trace;
 
 use crate::failure::Outcome;
 use clap::Subcommand;
@@ -12,6 +13,7 @@ use clap::Subcommand;
 pub(super) enum Sim {
     Run(run::Run),
     Check(check::Check),
+    Trace(trace::Trace),
 }
 
 impl Sim {
@@ -19,6 +21,7 @@ impl Sim {
         match self {
             Sim::Run(run) => run.run(),
             Sim::Check(check) => check.run(),
+            Sim::Trace(trace) => trace.run(),
         }
     }
 }

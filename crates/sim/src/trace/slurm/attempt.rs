@@ -61,13 +61,14 @@ pub(super) struct Attempt {
 }
 
 impl<'a> Record<'a> {
-    /// Takes GPUs, CPUs and memory from lists in the order in which they are to be believed: what it had goes before what it asked for.
+    /// Takes GPUs, CPUs, memory and nodes from lists in the order in which they are to be believed: what it had goes before what it asked for.
     pub(super) fn resources(&mut self, lists: &[Resources<'a>]) {
         let gpus = lists.iter().find(|list| list.gpus > 0);
         self.gpus = gpus.map_or(0, |list| list.gpus);
         let kind = gpus.and_then(|list| list.kind).or_else(|| lists.iter().find_map(|list| list.kind));
         self.gpu_kind = kind.unwrap_or_default();
         self.cpus = self.cpus.filter(|&cpus| cpus > 0).or_else(|| lists.iter().map(|list| list.cpus).find(|&cpus| cpus > 0));
+        self.nodes = self.nodes.or_else(|| lists.iter().map(|list| list.nodes).find(|&nodes| nodes > 0));
         self.memory = lists.iter().map(|list| list.memory).find(|&memory| memory > 0).unwrap_or(0);
     }
 

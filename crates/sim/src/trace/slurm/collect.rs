@@ -4,7 +4,7 @@ use super::attempt::{Attempt, Record};
 use super::fold::{SlurmJob, fold};
 use super::state::State;
 use crate::trace::Row;
-use crate::trace::builder::{Builder, TeamsFrom};
+use crate::trace::builder::{Builder, TeamFrom};
 use crate::trace::outcome::Outcome;
 use std::collections::HashMap;
 
@@ -104,11 +104,11 @@ impl<'b> Collector<'b> {
 /// The row of a job with GPUs.
 fn row(job: &SlurmJob, names: &Names, accounts: bool, builder: &mut Builder) -> Result<Row, String> {
     let name = |number: u32| names.list[number as usize].as_ref();
-    let team = match builder.reading.teams {
-        TeamsFrom::Account if accounts => name(job.account),
-        TeamsFrom::Account | TeamsFrom::Partition => name(job.partition),
-        TeamsFrom::User => name(job.user),
-        TeamsFrom::Qos => name(job.qos),
+    let team = match builder.reading.team_from {
+        TeamFrom::Account if accounts => name(job.account),
+        TeamFrom::Account | TeamFrom::Partition => name(job.partition),
+        TeamFrom::User => name(job.user),
+        TeamFrom::Qos => name(job.qos),
     };
     // Where the GPUs are spread evenly over the nodes the gang has a member on each.
     let members = if job.nodes > 0 && job.gpus.is_multiple_of(job.nodes) { job.nodes } else { 0 };
@@ -160,33 +160,44 @@ struct Names {
     numbers: HashMap<Box<[u8]>, u32>,
     list: Vec<Box<[u8]>>,
     bytes: usize,
+    last: [u32; NAMES],
 }
+
+/// Names of one record: cluster, account, user, partition, QOS, type of GPU.
+const NAMES: usize = 6;
 
 /// A name is at most so long, and all together.
 const NAME_MAX: usize = 256;
 const NAMES_MAX: usize = 256 << 20;
 
 impl Names {
-    /// The numbers of the names of one record.
-    fn numbers<const N: usize>(&mut self, names: [&[u8]; N]) -> Result<[u32; N], String> {
-        if let Some(long) = names.iter().find(|name| name.len() > NAME_MAX) {
-            return Err(format!("has a name of {} bytes; {NAME_MAX} are possible", long.len()));
+    /// The numbers of the names of one record. A log has long stretches of one partition and one user, so the last record is looked at first.
+    fn numbers(&mut self, names: [&[u8]; NAMES]) -> Result<[u32; NAMES], String> {
+        let mut numbers = self.last;
+        for (number, name) in numbers.iter_mut().zip(names) {
+            if self.list.get(*number as usize).is_none_or(|last| last.as_ref() != name) {
+                *number = self.number(name)?;
+            }
         }
-        let new: usize = names.iter().filter(|&&name| !self.numbers.contains_key(name)).map(|name| name.len() + 64).sum();
-        self.bytes += new;
-        if self.bytes > NAMES_MAX {
-            return Err("there is no room for further names".into());
-        }
-        Ok(names.map(|name| self.number(name)))
+        self.last = numbers;
+        Ok(numbers)
     }
 
-    fn number(&mut self, name: &[u8]) -> u32 {
+    fn number(&mut self, name: &[u8]) -> Result<u32, String> {
         if let Some(&number) = self.numbers.get(name) {
-            return number;
+            return Ok(number);
         }
+        if name.len() > NAME_MAX {
+            return Err(format!("has a name of {} bytes; {NAME_MAX} are possible", name.len()));
+        }
+        if self.bytes + name.len() > NAMES_MAX {
+            return Err("there is no room for further names".into());
+        }
+        // What the maps need besides.
+        self.bytes += name.len() + 64;
         let number = self.list.len() as u32;
         self.list.push(name.into());
         self.numbers.insert(name.into(), number);
-        number
+        Ok(number)
     }
 }

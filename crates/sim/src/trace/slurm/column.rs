@@ -39,11 +39,10 @@ pub(super) enum Column {
 use Column::*;
 
 /// Names of `sacct --format` and of the job table of the accounting database, in lower case.
-const NAMES: [(&str, Column); 66] = [
+const NAMES: [(&str, Column); 65] = [
     ("jobid", JobId),
     ("jobidraw", JobIdRaw),
     ("id_job", JobIdRaw),
-    ("job_id", JobId),
     ("id_array_job", ArrayJob),
     ("id_array_task", ArrayTask),
     ("het_job_id", HetJob),
@@ -115,6 +114,14 @@ impl Column {
         // `JobID%20` is how a width is written where the columns are asked for.
         let name = &name[..memchr::memchr(b'%', name).unwrap_or(name.len())];
         NAMES.iter().find(|(known, _)| name.eq_ignore_ascii_case(known.as_bytes())).map_or(Other, |&(_, column)| column)
+    }
+
+    /// Whether it is one that only a log of Slurm has.
+    pub(super) fn is_of_slurm(self) -> bool {
+        matches!(
+            self,
+            State | Submit | Eligible | Start | End | Elapsed | ElapsedRaw | Limit | AllocTres | ReqTres | AllocGres | ReqGres | ExitCode
+        )
     }
 
     /// Whether a list in it may contain commas.

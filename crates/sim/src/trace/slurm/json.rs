@@ -234,8 +234,9 @@ fn listed<'j>(entries: &'j [Entry<'_>]) -> Resources<'j> {
     for entry in entries {
         let count = entry.count.0.and_then(|count| u32::try_from(count).ok()).unwrap_or(0);
         match (entry.family.bytes(), entry.name.bytes()) {
-            (b"cpu", _) => tally.machine(count, 0),
-            (b"mem", _) => tally.machine(0, count),
+            (b"cpu", _) => tally.cpus(count),
+            (b"mem", _) => tally.memory(count),
+            (b"node", _) => tally.nodes(count),
             (b"gres", b"gpu") | (b"gres/gpu", b"") => tally.gpus(None, count),
             (b"gres", name) => {
                 if let Some(kind) = name.strip_prefix(b"gpu:") {

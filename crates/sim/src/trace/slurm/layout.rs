@@ -14,9 +14,11 @@ const LINES_BEFORE: usize = 20;
 pub(super) struct Layout {
     pub(super) splitter: Splitter,
     pub(super) columns: Vec<Column>,
+    /// The columns with a job's number, the one to be believed first.
+    pub(super) ids: Vec<usize>,
     /// How many fields a record has, with the empty one behind a delimiter at the line's end.
     pub(super) full: usize,
-    /// Lines before the header.
+    /// Lines up to the header; 0 if there is none.
     pub(super) before: u64,
     /// The name of the first column that holds a job's number, as the header has it: a header that comes again is passed over by it.
     pub(super) id_name: Vec<u8>,
@@ -25,35 +27,30 @@ pub(super) struct Layout {
 impl Layout {
     /// Finds the layout by the first lines of a log. `named` are the columns of a log without a header, by the names that `sacct` has for them.
     pub(super) fn detect(head: &[u8], named: Option<&str>) -> Result<Layout, String> {
-        let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
-        let lines: Vec<&[u8]> = head.split(|&byte| byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line)).collect();
-        if let Some(names) = named {
-            let names = names.trim_matches(',');
-            return Layout::of_names(names, &lines).ok_or_else(|| {
-                format!(
-                    "columns = \"{names}\": no delimiter cuts the first lines into so many fields with a job's number and a time among them"
-                )
-            });
-        }
-        if let Some(layout) = Layout::of_header(&lines) {
-            return Layout::usable(layout);
-        }
-        HEADERLESS.iter().find_map(|names| Layout::of_names(names, &lines)).ok_or_else(|| {
-            "no header with JobID and times, and no known list of columns; let sacct print its header, or name the columns \
-             (columns = \"JobID,State,...\")"
-                .into()
-        })
+        let Some(names) = named else {
+            let unknown = "no header with JobID, and no list of columns that is known: let sacct print its header, or name the columns";
+            return Layout::find(head).ok_or(unknown)?.usable();
+        };
+        let names = names.trim_matches(',');
+        let layout = Layout::of_names(names, &lines(head));
+        layout.ok_or_else(|| format!("columns = \"{names}\": no delimiter cuts the first line into these"))?.usable()
     }
 
-    fn usable(layout: Layout) -> Result<Layout, String> {
-        let has = |wanted: &[Column]| layout.columns.iter().any(|column| wanted.contains(column));
+    /// The layout of a log that has a header, or columns that are known; whether it says enough is another question.
+    pub(super) fn find(head: &[u8]) -> Option<Layout> {
+        let lines = lines(head);
+        Layout::of_header(&lines).or_else(|| HEADERLESS.iter().find_map(|names| Layout::of_names(names, &lines)))
+    }
+
+    fn usable(self) -> Result<Layout, String> {
+        let has = |wanted: &[Column]| self.columns.iter().any(|column| wanted.contains(column));
         if !has(&[Column::Start, Column::Submit, Column::Eligible, Column::End]) {
-            return Err("the header has no time: ask sacct for Submit, Start and End".into());
+            return Err("the log has no column with a time: ask sacct for Submit, Start and End".into());
         }
         if !has(&[Column::End, Column::Elapsed, Column::ElapsedRaw]) {
-            return Err("the header has neither End nor Elapsed: ask sacct for Submit, Start, End and Elapsed".into());
+            return Err("the log has neither End nor Elapsed: ask sacct for Submit, Start, End and Elapsed".into());
         }
-        Ok(layout)
+        Ok(self)
     }
 
     /// By a header among the first lines.
@@ -67,11 +64,10 @@ impl Layout {
             splitter.split(line, &mut fields);
             let names: Vec<&[u8]> = fields.iter().map(|&(from, to)| line[from..to].trim_ascii()).collect();
             let mut layout = Layout::new(splitter, &names);
-            layout.before = number as u64;
-            let is_id = |column: &Column| matches!(column, Column::JobId | Column::JobIdRaw);
-            let id = layout.columns.iter().position(is_id)?;
-            layout.id_name = names[id].to_vec();
-            (names.len() > 1).then_some(layout)
+            layout.before = number as u64 + 1;
+            layout.id_name = names[*layout.ids.first()?].to_vec();
+            // Other traces have numbers of jobs as well.
+            layout.columns.iter().any(|column| column.is_of_slurm()).then_some(layout)
         })
     }
 
@@ -100,7 +96,8 @@ impl Layout {
             let is_new = column == Column::Free || !columns.contains(&column) || column == Column::Other;
             columns.push(if is_new { column } else { Column::Other });
         }
-        Layout { splitter, full: names.len(), columns, before: 0, id_name: Vec::new() }
+        let ids = [Column::JobId, Column::JobIdRaw].iter().filter_map(|id| columns.iter().position(|column| column == id)).collect();
+        Layout { splitter, full: names.len(), columns, ids, before: 0, id_name: Vec::new() }
     }
 
     /// Whether these fields could be a record: those of the job's number, the state and the times say something that can be read. What lies behind
@@ -124,6 +121,12 @@ impl Layout {
         }
         ids > 0
     }
+}
+
+/// The first lines, without their ends and the mark that some programs put before the first.
+fn lines(head: &[u8]) -> Vec<&[u8]> {
+    let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
+    head.split(|&byte| byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line)).collect()
 }
 
 /// The delimiter of a header: what stands between its first name and the second.

@@ -1,7 +1,7 @@
 //! What Slurm says about jobs: `sacct` as text and as JSON, the answers of `slurmrestd`, and tables of the accounting database.
 //!
 //! A reader makes a [`attempt::Record`] of each record, whatever its form; records are collected, put together to jobs ([`fold`]), and those become
-//! rows of the trace. Only a job's own record counts, never its steps. `docs/reference/traces.md` lists the forms and every rule.
+//! rows of the trace. Only a job's own record counts, never its steps. `docs/slurm.md` lists the forms and every rule.
 
 mod attempt;
 mod collect;
@@ -25,7 +25,7 @@ use layout::Layout;
 
 /// Whether a file that begins so is text that `sacct` wrote, with these columns if somebody named them.
 pub(super) fn is_text(head: &[u8], columns: Option<&str>) -> bool {
-    columns.is_some() || Layout::detect(head, None).is_ok()
+    columns.is_some() || Layout::find(head).is_some()
 }
 
 /// Whether a file that begins so is JSON of Slurm.

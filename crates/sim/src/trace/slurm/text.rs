@@ -133,24 +133,24 @@ enum Found<'t> {
 /// What a record says.
 fn record<'t>(layout: &Layout, text: &'t [u8], fields: &Fields) -> Result<Found<'t>, String> {
     let mut record = Record::default();
-    let (mut named, mut raw) = (None, None);
+    let field_of = |column: usize| fields.get(column).map_or(b"".as_slice(), |&(from, to)| text[from..to].trim_ascii());
+    let own = layout.ids.iter().map(|&column| field_of(column)).find(|field| !field.is_empty()).ok_or("has no job's number")?;
+    let mut id = match id::read(own) {
+        Some(Named::Step) => return Ok(Found::Step),
+        Some(Named::Job(id)) => id,
+        Some(Named::Tasks(id)) => {
+            record.tasks = true;
+            id
+        }
+        None if own.eq_ignore_ascii_case(&layout.id_name) || own.starts_with(b"---") => return Ok(Found::Header),
+        None => return Err(wrong("job's number", own)),
+    };
     let (mut array, mut task, mut het, mut offset) = (None, None, None, None);
     let mut found = [Resources::default(); 4];
     for (column, &(from, to)) in layout.columns.iter().zip(fields) {
         let field = text[from..to].trim_ascii();
         match column {
-            Column::Other | Column::Free => {}
-            Column::JobId | Column::JobIdRaw => {
-                let slot = if *column == Column::JobId { &mut named } else { &mut raw };
-                *slot = id::read(field);
-                if *slot == Some(Named::Step) {
-                    return Ok(Found::Step);
-                }
-                if slot.is_none() && !field.is_empty() {
-                    let is_header = field.eq_ignore_ascii_case(&layout.id_name) || field.starts_with(b"---");
-                    return if is_header { Ok(Found::Header) } else { Err(wrong("job's number", field)) };
-                }
-            }
+            Column::Other | Column::Free | Column::JobId | Column::JobIdRaw => {}
             Column::ArrayJob => array = integer(field).filter(|&job| job > 0),
             Column::ArrayTask => task = quantity(field).ok().flatten(),
             Column::HetJob => het = integer(field).filter(|&job| job > 0),
@@ -183,14 +183,6 @@ fn record<'t>(layout: &Layout, text: &'t [u8], fields: &Fields) -> Result<Found<
         }
     }
     record.without_nodes |= record.nodes == Some(0);
-    let mut id = match named.or(raw) {
-        Some(Named::Job(id)) => id,
-        Some(Named::Tasks(id)) => {
-            record.tasks = true;
-            id
-        }
-        _ => return Err("has no job's number".into()),
-    };
     // The database has the numbers of arrays and of heterogeneous jobs in columns of their own.
     if let Some(het) = het {
         id = JobId { job: het.unsigned_abs(), task: None, component: offset };
@@ -198,7 +190,7 @@ fn record<'t>(layout: &Layout, text: &'t [u8], fields: &Fields) -> Result<Found<
         id = JobId { job: array.unsigned_abs(), task, component: None };
     }
     let [alloc_tres, alloc_gres, req_tres, req_gres] = found;
-    let nodes = record.nodes.unwrap_or(1);
+    let nodes = record.nodes.unwrap_or(alloc_tres.nodes.max(req_tres.nodes));
     record.resources(&[alloc_tres, alloc_gres.on(nodes), req_tres, req_gres.on(nodes)]);
     record.id = id;
     Ok(Found::Job(record))

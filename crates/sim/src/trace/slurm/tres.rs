@@ -13,6 +13,8 @@ pub(super) struct Resources<'a> {
     pub(super) cpus: u32,
     /// Memory in MiB; 0 if it names none.
     pub(super) memory: u32,
+    /// Nodes; 0 if it names none.
+    pub(super) nodes: u32,
 }
 
 impl Resources<'_> {
@@ -45,10 +47,19 @@ impl<'a> Tally<'a> {
         }
     }
 
-    /// CPUs and memory in MiB, as far as they are more than nothing.
-    pub(super) fn machine(&mut self, cpus: u32, memory: u32) {
-        self.rest.cpus = self.rest.cpus.max(cpus);
-        self.rest.memory = self.rest.memory.max(memory);
+    /// So many CPUs.
+    pub(super) fn cpus(&mut self, count: u32) {
+        self.rest.cpus = count;
+    }
+
+    /// So much memory in MiB.
+    pub(super) fn memory(&mut self, mebibytes: u32) {
+        self.rest.memory = mebibytes;
+    }
+
+    /// So many nodes.
+    pub(super) fn nodes(&mut self, count: u32) {
+        self.rest.nodes = count;
     }
 
     /// What the list names.
@@ -88,9 +99,12 @@ fn entry_end(text: &[u8]) -> usize {
 
 fn entry<'a>(text: &'a [u8], tally: &mut Tally<'a>) -> Result<(), ()> {
     match text {
-        // The database numbers its kinds: cpu 1, mem 2; gres/gpu is 1001 wherever GPUs were the first of its own kinds that was configured.
-        [b'1', b'=', number @ ..] | [b'c', b'p', b'u', b'=', number @ ..] => tally.machine(quantity(number).ok().flatten().unwrap_or(0), 0),
-        [b'2', b'=', number @ ..] | [b'm', b'e', b'm', b'=', number @ ..] => tally.machine(0, mebibytes(number)),
+        // The database numbers its kinds; gres/gpu is 1001 wherever GPUs were the first of its own kinds that was configured.
+        [b'1', b'=', number @ ..] | [b'c', b'p', b'u', b'=', number @ ..] => tally.cpus(quantity(number).ok().flatten().unwrap_or(0)),
+        [b'2', b'=', number @ ..] | [b'm', b'e', b'm', b'=', number @ ..] => tally.memory(mebibytes(number)),
+        [b'4', b'=', number @ ..] | [b'n', b'o', b'd', b'e', b'=', number @ ..] => {
+            tally.nodes(quantity(number).ok().flatten().unwrap_or(0))
+        }
         [b'1', b'0', b'0', b'1', b'=', number @ ..] => tally.gpus(None, quantity(number)?.unwrap_or(0)),
         _ => return gpu_entry(text, tally),
     }

@@ -64,7 +64,7 @@ fn changed_logs_do_no_harm() {
             rows += trace.rows.len();
         }
     }
-    assert!(rows > 10_000, "most changes leave most rows: {rows}");
+    assert!(rows > 5000, "most changes leave most rows: {rows}");
 }
 
 #[test]
