@@ -16,6 +16,7 @@ pub(super) fn read(input: &mut Input<'_>, reading: Reading) -> Result<Trace, Str
         Form::Swf => swf::read(input, &mut builder)?,
         Form::SlurmText => slurm::read_text(input, &mut builder)?,
         Form::SlurmJson => slurm::read_json(input, &mut builder)?,
+        Form::SlurmNodes => return Err(slurm::describe_nodes(input)?),
     }
     Ok(builder.finish())
 }
@@ -33,6 +34,8 @@ pub(crate) enum Form {
     SlurmText,
     /// `sacct --json`, or an answer of `slurmrestd`.
     SlurmJson,
+    /// A list of nodes: no trace, but something to say about a scenario's nodes.
+    SlurmNodes,
 }
 
 impl Form {
@@ -47,6 +50,9 @@ impl Form {
         }
         if head.get(257..262) == Some(b"ustar") {
             return Err("the file is an archive of files (tar): unpack it, and name one of them".into());
+        }
+        if slurm::is_nodes(head) {
+            return Ok(Form::SlurmNodes);
         }
         if slurm::is_json(head) {
             return Ok(Form::SlurmJson);
@@ -78,6 +84,7 @@ impl Form {
             Form::Swf => "Standard Workload Format",
             Form::SlurmText => "sacct of Slurm",
             Form::SlurmJson => "JSON of Slurm",
+            Form::SlurmNodes => "nodes of Slurm",
         }
     }
 }

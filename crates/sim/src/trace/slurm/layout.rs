@@ -130,7 +130,7 @@ fn lines(head: &[u8]) -> Vec<&[u8]> {
 }
 
 /// The delimiter of a header: what stands between its first name and the second.
-fn header_delimiter(line: &[u8]) -> Option<&[u8]> {
+pub(super) fn header_delimiter(line: &[u8]) -> Option<&[u8]> {
     let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_' || *byte == b'%';
     let line = line.strip_prefix(b"\"").unwrap_or(line);
     let from = line.iter().position(|byte| !is_name(byte)).filter(|&from| from > 0)?;
@@ -163,12 +163,12 @@ fn delimiters(line: &[u8]) -> Vec<Vec<u8>> {
 }
 
 /// Whether a line is the one under the header of a table: dashes and blanks.
-fn is_dashes(line: &[u8]) -> bool {
+pub(super) fn is_dashes(line: &[u8]) -> bool {
     line.starts_with(b"--") && line.iter().all(|byte| b"- ".contains(byte))
 }
 
 /// The columns of a table by the dashes under its header; the last one goes to the line's end.
-fn widths(dashes: &[u8]) -> Vec<(usize, usize)> {
+pub(super) fn widths(dashes: &[u8]) -> Vec<(usize, usize)> {
     let mut columns = Vec::new();
     let mut from = 0;
     for word in dashes.split(|&byte| byte == b' ') {

@@ -11,6 +11,7 @@ mod id;
 mod json;
 mod layout;
 mod lenient;
+mod nodes;
 mod scan;
 mod split;
 mod state;
@@ -31,6 +32,16 @@ pub(super) fn is_text(head: &[u8], columns: Option<&str>) -> bool {
 /// Whether a file that begins so is JSON of Slurm.
 pub(super) fn is_json(head: &[u8]) -> bool {
     scan::is_json(head)
+}
+
+/// Whether a file that begins so lists nodes.
+pub(super) fn is_nodes(head: &[u8]) -> bool {
+    nodes::is_list(head)
+}
+
+/// What a list of nodes says about them.
+pub(super) fn describe_nodes(input: &mut Input<'_>) -> Result<String, String> {
+    nodes::describe(input)
 }
 
 /// Reads `sacct` as text.

@@ -2,6 +2,7 @@
 
 mod changed;
 mod json;
+mod nodes;
 mod text;
 mod values;
 
