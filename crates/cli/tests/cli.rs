@@ -47,6 +47,7 @@ fn help() {
     check(&["sim", "--help"], "help-sim.txt");
     check(&["sim", "run", "--help"], "help-sim-run.txt");
     check(&["sim", "check", "--help"], "help-sim-check.txt");
+    check(&["sim", "trace", "--help"], "help-sim-trace.txt");
     check(&["completions", "--help"], "help-completions.txt");
     check(&["man", "--help"], "help-man.txt");
 }
@@ -59,6 +60,8 @@ fn wrong_requests() {
     check(&["sim", "run", "nowhere.toml", "--policy", "lottery"], "no-such-policy.txt");
     check(&["sim", "run", "nowhere.toml", "--seed", "-1"], "no-such-seed.txt");
     check(&["sim", "check", "nowhere.jsonl"], "no-such-log.txt");
+    check(&["sim", "trace", "nowhere.csv"], "no-such-trace.txt");
+    check(&["sim", "trace", "tiny.toml"], "trace-that-is-none.txt");
     check(&["completions", "powerfish"], "no-such-shell.txt");
     check(&["man", "sim", "rum"], "no-such-page.txt");
 }
@@ -97,6 +100,23 @@ fn scenarios_that_cannot_be_run() {
     check(&["sim", "run", "tiny.toml", "--set", "nodes=0"], "run-no-nodes.txt");
     check(&["sim", "run", "tiny.toml", "--set", "nodse=3"], "run-no-such-field.txt");
     check(&["sim", "run", "tiny.toml", "--events", "nowhere/log.jsonl"], "run-no-such-folder.txt");
+}
+
+#[test]
+fn what_is_in_a_trace() {
+    check(&["sim", "trace", "jobs.csv"], "trace-table.txt");
+    check(&["sim", "trace", "jobs.csv", "--format", "json"], "trace-json.txt");
+    check(&["sim", "trace", "jobs.swf", "--procs-per-gpu", "4"], "trace-swf.txt");
+    check(&["sim", "trace", "pods.csv"], "trace-openb.txt");
+}
+
+#[test]
+fn a_trace_is_simulated_with_the_shares_of_a_file() {
+    check(&["sim", "run", "replay.toml", "--policy", "budget", "--budgets"], "run-replay.txt");
+    check(&["sim", "run", "replay.toml", "--policy", "budget", "--set", "shares_rest=1", "--strict"], "run-replay-strict.txt");
+    check(&["sim", "run", "replay.toml", "--set", "shares=usage"], "run-replay-two-shares.txt");
+    check(&["sim", "run", "replay.toml", "--set", "copies=0"], "run-replay-no-copies.txt");
+    check(&["sim", "run", "replay.toml", "--set", "shares_file=jobs.swf"], "run-replay-no-shares.txt");
 }
 
 #[test]

@@ -67,6 +67,13 @@ pub(crate) struct Builder {
     has_users: bool,
     /// The latest moment of the file, ms as in its rows.
     latest: i64,
+    /// What some rows say that still ran when the file was written.
+    some_run: bool,
+    /// The first row's arrival, from which all times are counted while the file is read; most files are in order.
+    base: i64,
+    /// Whether the rows pushed so far are in order of arrival.
+    sorted: bool,
+    last_arrival: i64,
 }
 
 impl Builder {
@@ -75,7 +82,20 @@ impl Builder {
         // The first list of pools is the empty one: any pool.
         let trace = Trace { form, pools: vec![Vec::new()], ..Trace::default() };
         let (teams, users, pools) = (Labels::default(), Labels::default(), HashMap::new());
-        Builder { reading, trace, teams, users, pools, names: 0, has_users: false, latest: i64::MIN }
+        Builder {
+            reading,
+            trace,
+            teams,
+            users,
+            pools,
+            names: 0,
+            has_users: false,
+            latest: i64::MIN,
+            some_run: false,
+            base: 0,
+            sorted: true,
+            last_arrival: i64::MIN,
+        }
     }
 
     /// Names the form more precisely than its first bytes could.
@@ -91,7 +111,7 @@ impl Builder {
     /// Something that the file says about itself and a reader should see, such as its computer and installation.
     pub(crate) fn about(&mut self, text: String) {
         if self.trace.about.len() < ABOUT {
-            self.trace.about.push(text);
+            self.trace.about.push(harmless(&text));
         }
     }
 
@@ -100,7 +120,7 @@ impl Builder {
         number(&mut self.teams, &mut self.names, name)
     }
 
-    /// The number of a user. A trace for which this is never called has one user for each team.
+    /// The number of a user. A reader calls it for every row; or for none, and the trace has one user for each team.
     pub(crate) fn user(&mut self, name: &[u8]) -> Result<u32, String> {
         self.has_users = true;
         number(&mut self.users, &mut self.names, name)
@@ -117,7 +137,7 @@ impl Builder {
         room(&mut self.names, list)?;
         let mut names: Vec<String> = Vec::new();
         for part in list.split(|&byte| byte == separator).map(<[u8]>::trim_ascii).filter(|part| !part.is_empty()) {
-            let name = String::from_utf8_lossy(part).into_owned();
+            let name = harmless(&String::from_utf8_lossy(part));
             if !names.contains(&name) {
                 names.push(name);
             }
@@ -138,9 +158,16 @@ impl Builder {
         if self.trace.rows.len() == ROWS_MAX {
             return Err(format!("more than {ROWS_MAX} rows: cut the file into parts"));
         }
-        let end = row.end_ms.or(row.start_ms).unwrap_or(row.submit_ms);
-        self.latest = self.latest.max(end);
-        self.trace.rows.push(row);
+        self.latest = self.latest.max(row.end_ms.or(row.start_ms).unwrap_or(row.submit_ms));
+        self.some_run |= row.outcome == Outcome::Running;
+        let arrival = row.arrival_ms();
+        if self.trace.rows.is_empty() {
+            self.base = arrival;
+        }
+        self.sorted &= self.last_arrival <= arrival;
+        self.last_arrival = arrival;
+        let user = if self.has_users { row.user } else { row.team };
+        self.trace.rows.push(Row { user, ..row.shifted(self.base) });
         Ok(())
     }
 
@@ -153,7 +180,7 @@ impl Builder {
     pub(crate) fn bad(&mut self, line: u64, reason: String) {
         self.trace.bad_rows += 1;
         if self.trace.bad_examples.len() < EXAMPLES {
-            self.trace.bad_examples.push(BadRow { line, reason });
+            self.trace.bad_examples.push(BadRow { line, reason: harmless(&reason) });
         }
     }
 
@@ -169,15 +196,18 @@ impl Builder {
 
     /// The trace, in order of arrival, its times counted from the first.
     pub(crate) fn finish(self) -> Trace {
-        let Builder { mut trace, teams, users, latest, has_users, .. } = self;
+        let Builder { mut trace, teams, users, latest, has_users, some_run, base, sorted, .. } = self;
         trace.teams = teams.names;
         trace.names_users = has_users;
         trace.users = if has_users { users.names } else { trace.teams.clone() };
-        if !has_users {
-            trace.rows.iter_mut().for_each(|row| row.user = row.team);
+        if some_run {
+            let latest = latest.saturating_sub(base);
+            trace.rows.iter_mut().filter(|row| row.outcome == Outcome::Running).for_each(|row| still_running(row, latest));
         }
-        trace.rows.iter_mut().filter(|row| row.outcome == Outcome::Running).for_each(|row| still_running(row, latest));
-        trace.settle();
+        trace.epoch_ms = trace.epoch_ms.map(|epoch| epoch.saturating_add(base));
+        if !sorted {
+            trace.settle();
+        }
         trace
     }
 }
@@ -202,11 +232,31 @@ fn count(counted: &mut Vec<Counted>, line: u64, reason: &'static str) {
 }
 
 fn number(labels: &mut Labels, names: &mut usize, name: &[u8]) -> Result<u32, String> {
-    if let Some(&number) = labels.numbers.get(name) {
-        return Ok(number);
+    let slot = slot(name);
+    let recent = labels.recent[slot];
+    if labels.keys.get(recent as usize).is_some_and(|known| **known == *name) {
+        return Ok(recent);
     }
-    room(names, name)?;
-    Ok(labels.add(name))
+    let number = match labels.numbers.get(name) {
+        Some(&number) => number,
+        None => {
+            room(names, name)?;
+            labels.add(name)
+        }
+    };
+    labels.recent[slot] = number;
+    Ok(number)
+}
+
+/// Where the number of a name that was lately asked for may be remembered: a mix of its length and its last bytes.
+fn slot(name: &[u8]) -> usize {
+    let last = name.iter().rev().take(6).fold(name.len(), |mixed, &byte| mixed.rotate_left(5) ^ usize::from(byte));
+    (last ^ (last >> 8) ^ (last >> 16)) & 0xff
+}
+
+/// Without characters that would move a terminal's cursor or break a line.
+fn harmless(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
 
 /// Whether there is room for one more name.
@@ -220,17 +270,26 @@ fn room(names: &mut usize, name: &[u8]) -> Result<(), String> {
 }
 
 /// Names by number, in the order of their first appearance. Bytes that are no UTF-8 are shown as replacement characters, yet names that differ stay apart.
-#[derive(Default)]
 struct Labels {
     numbers: HashMap<Box<[u8]>, u32>,
+    keys: Vec<Box<[u8]>>,
     names: Vec<String>,
+    /// The numbers lately asked for: most rows name one of a few.
+    recent: Box<[u32; 256]>,
+}
+
+impl Default for Labels {
+    fn default() -> Labels {
+        Labels { numbers: HashMap::new(), keys: Vec::new(), names: Vec::new(), recent: Box::new([u32::MAX; 256]) }
+    }
 }
 
 impl Labels {
     fn add(&mut self, name: &[u8]) -> u32 {
         let number = self.names.len() as u32;
         self.numbers.insert(name.into(), number);
-        self.names.push(String::from_utf8_lossy(name).into_owned());
+        self.keys.push(name.into());
+        self.names.push(harmless(&String::from_utf8_lossy(name)));
         number
     }
 }

@@ -19,7 +19,8 @@ const FIELDS_MAX: usize = 4096;
 pub(super) fn record<'b>(input: &'b mut Input<'_>) -> io::Result<Option<Line<'b>>> {
     let mut open = false;
     input.record(RECORD_MAX, |line| {
-        open ^= memchr::memchr_iter(b'"', line).count() % 2 == 1;
+        let quotes = if memchr::memchr(b'"', line).is_none() { 0 } else { memchr::memchr_iter(b'"', line).count() };
+        open ^= quotes % 2 == 1;
         !open
     })
 }
@@ -30,12 +31,15 @@ impl Fields {
         self.places.clear();
         self.quoted = memchr::memchr(b'"', text).is_some();
         let (mut begin, mut inside) = (0, false);
-        for at in memchr::memchr2_iter(b',', b'"', text) {
-            if text[at] == b'"' {
-                inside = !inside;
-            } else if !inside && self.places.len() < FIELDS_MAX {
-                self.places.push((begin, at as u32));
-                begin = at as u32 + 1;
+        // Fields are short: a plain walk is quicker than a search for each comma.
+        for (at, &byte) in (0..).zip(text) {
+            match byte {
+                b',' if !inside && self.places.len() < FIELDS_MAX => {
+                    self.places.push((begin, at));
+                    begin = at + 1;
+                }
+                b'"' => inside = !inside,
+                _ => {}
             }
         }
         self.places.push((begin, text.len() as u32));

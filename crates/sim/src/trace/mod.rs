@@ -78,6 +78,18 @@ impl Row {
         self.eligible_ms.map_or(self.submit_ms, |eligible| eligible.max(self.submit_ms))
     }
 
+    /// The same with all times counted from `zero`.
+    fn shifted(self, zero: i64) -> Row {
+        let shift = |ms: i64| ms.saturating_sub(zero);
+        Row {
+            submit_ms: shift(self.submit_ms),
+            eligible_ms: self.eligible_ms.map(shift),
+            start_ms: self.start_ms.map(shift),
+            end_ms: self.end_ms.map(shift),
+            ..self
+        }
+    }
+
     /// GPUs of all members.
     pub fn all_gpus(&self) -> u64 {
         u64::from(self.gpus) * u64::from(self.members.max(1))
@@ -194,13 +206,10 @@ impl Trace {
             self.rows.sort_by_key(Row::arrival_ms);
         }
         let first = self.rows.first().map_or(0, Row::arrival_ms);
-        let shift = |ms: i64| ms.saturating_sub(first);
-        for row in &mut self.rows {
-            row.submit_ms = shift(row.submit_ms);
-            row.eligible_ms = row.eligible_ms.map(shift);
-            row.start_ms = row.start_ms.map(shift);
-            row.end_ms = row.end_ms.map(shift);
+        if first == 0 {
+            return;
         }
+        self.rows.iter_mut().for_each(|row| *row = row.shifted(first));
         self.epoch_ms = self.epoch_ms.map(|epoch| epoch.saturating_add(first));
     }
 }

@@ -34,6 +34,9 @@ pub(super) fn thousandths(text: &[u8]) -> Option<u64> {
         None => (text, b"".as_slice()),
     };
     let units = integer(whole).filter(|_| whole[0] != b'-')?;
+    if decimals.is_empty() {
+        return u64::try_from(units.checked_mul(1000)?).ok();
+    }
     let mut part = 0;
     for place in 0..decimals.len().max(3) {
         let digit = decimals.get(place).copied().unwrap_or(b'0');

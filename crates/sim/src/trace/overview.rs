@@ -23,6 +23,8 @@ pub struct Overview {
     pub about: Vec<String>,
     /// The first arrival, ms since 1970 by the file's own clock; `null` where it has no dates.
     pub first_unix_ms: Option<i64>,
+    /// From the first arrival to the last, days.
+    pub arrivals_days: f64,
     /// From the first arrival to the last end, days.
     pub span_days: f64,
     /// Rows that are workloads.
@@ -176,6 +178,7 @@ impl Overview {
             form: trace.form.into(),
             about: trace.about.clone(),
             first_unix_ms: trace.epoch_ms,
+            arrivals_days: trace.rows.last().map_or(0.0, |row| row.arrival_ms() as f64 / HOUR_MS / 24.0),
             span_days: span_ms as f64 / HOUR_MS / 24.0,
             jobs: all.jobs,
             never_ran: trace.rows.iter().filter(|row| row.work_ms == 0).count() as u64,

@@ -113,48 +113,82 @@ impl Reader<'_> {
             }
         }
         match record(layout, text, &self.fields) {
-            Ok(Found::Job(record)) => out.take(&record, number),
-            Ok(Found::Step) => out.step(number),
-            Ok(Found::Header) => {}
-            Err(reason) => out.bad(number, || reason),
+            Ok(record) => out.take(&record, number),
+            Err(NoJob::Step) => out.step(number),
+            Err(NoJob::Header) => {}
+            Err(NoJob::Bad(reason)) => out.bad(number, || reason),
         }
     }
 }
 
-/// What a record is.
-enum Found<'t> {
-    Job(Record<'t>),
-    /// A step of a job.
+/// Why a record is no job.
+enum NoJob {
+    /// It is a step of one.
     Step,
-    /// The header, or the line below it.
+    /// It is the header, or the line below it.
     Header,
+    /// It cannot be read.
+    Bad(String),
+}
+
+impl From<String> for NoJob {
+    fn from(reason: String) -> NoJob {
+        NoJob::Bad(reason)
+    }
+}
+
+/// What the fields of a record say one by one.
+#[derive(Default)]
+struct Said<'t> {
+    record: Record<'t>,
+    array: Option<i64>,
+    task: Option<u32>,
+    het: Option<i64>,
+    offset: Option<u32>,
+    /// Of AllocTRES, AllocGRES, ReqTRES, ReqGRES.
+    lists: [Resources<'t>; 4],
 }
 
 /// What a record says.
-fn record<'t>(layout: &Layout, text: &'t [u8], fields: &Fields) -> Result<Found<'t>, String> {
-    let mut record = Record::default();
+fn record<'t>(layout: &Layout, text: &'t [u8], fields: &Fields) -> Result<Record<'t>, NoJob> {
     let field_of = |column: usize| fields.get(column).map_or(b"".as_slice(), |&(from, to)| text[from..to].trim_ascii());
-    let own = layout.ids.iter().map(|&column| field_of(column)).find(|field| !field.is_empty()).ok_or("has no job's number")?;
-    let mut id = match id::read(own) {
-        Some(Named::Step) => return Ok(Found::Step),
-        Some(Named::Job(id)) => id,
-        Some(Named::Tasks(id)) => {
-            record.tasks = true;
-            id
-        }
-        None if own.eq_ignore_ascii_case(&layout.id_name) || own.starts_with(b"---") => return Ok(Found::Header),
-        None => return Err(wrong("job's number", own)),
+    let own = layout.ids.iter().map(|&column| field_of(column)).find(|field| !field.is_empty());
+    let own = own.ok_or_else(|| NoJob::Bad("has no job's number".into()))?;
+    let (id, tasks) = match id::read(own) {
+        Some(Named::Step) => return Err(NoJob::Step),
+        Some(Named::Job(id)) => (id, false),
+        Some(Named::Tasks(id)) => (id, true),
+        None if own.eq_ignore_ascii_case(&layout.id_name) || own.starts_with(b"---") => return Err(NoJob::Header),
+        None => return Err(NoJob::Bad(wrong("job's number", own))),
     };
-    let (mut array, mut task, mut het, mut offset) = (None, None, None, None);
-    let mut found = [Resources::default(); 4];
+    let mut said = Said::default();
     for (column, &(from, to)) in layout.columns.iter().zip(fields) {
-        let field = text[from..to].trim_ascii();
+        said.field(*column, text[from..to].trim_ascii())?;
+    }
+    let Said { mut record, array, task, het, offset, lists: [alloc_tres, alloc_gres, req_tres, req_gres] } = said;
+    record.without_nodes |= record.nodes == Some(0);
+    let nodes = record.nodes.unwrap_or(alloc_tres.nodes.max(req_tres.nodes));
+    record.resources(&[alloc_tres, alloc_gres.on(nodes), req_tres, req_gres.on(nodes)]);
+    // The database has the numbers of arrays and of heterogeneous jobs in columns of their own.
+    record.id = match (het, array) {
+        (Some(het), _) => JobId { job: het.unsigned_abs(), task: None, component: offset },
+        (None, Some(array)) => JobId { job: array.unsigned_abs(), task, component: None },
+        (None, None) => id,
+    };
+    record.tasks = tasks;
+    Ok(record)
+}
+
+impl<'t> Said<'t> {
+    /// One field.
+    fn field(&mut self, column: Column, field: &'t [u8]) -> Result<(), String> {
+        let record = &mut self.record;
         match column {
             Column::Other | Column::Free | Column::JobId | Column::JobIdRaw => {}
-            Column::ArrayJob => array = integer(field).filter(|&job| job > 0),
-            Column::ArrayTask => task = quantity(field).ok().flatten(),
-            Column::HetJob => het = integer(field).filter(|&job| job > 0),
-            Column::HetOffset => offset = quantity(field).ok().flatten(),
+            Column::ArrayJob => self.array = integer(field).filter(|&job| job > 0),
+            Column::ArrayTask => self.task = quantity(field).ok().flatten(),
+            Column::HetJob => self.het = integer(field).filter(|&job| job > 0),
+            Column::HetOffset => self.offset = quantity(field).ok().flatten(),
             Column::Cluster => record.cluster = field,
             Column::Account => record.account = field,
             Column::User => record.user = field,
@@ -173,27 +207,22 @@ fn record<'t>(layout: &Layout, text: &'t [u8], fields: &Fields) -> Result<Found<
             Column::Limit => record.limit = record.limit.max(limit(field).map_err(|()| wrong("time limit", field))?),
             Column::Nodes => record.nodes = quantity(field).map_err(|()| wrong("number of nodes", field))?,
             Column::Cpus => record.cpus = quantity(field).map_err(|()| wrong("number of CPUs", field))?,
-            Column::NodeList => record.without_nodes = is_nothing(field),
-            Column::AllocTres | Column::AllocGres | Column::ReqTres | Column::ReqGres => {
-                let place = [Column::AllocTres, Column::AllocGres, Column::ReqTres, Column::ReqGres].iter().position(|c| c == column);
-                found[place.unwrap_or(0)] = resources(field).map_err(|()| wrong("list of resources", field))?;
-                record.without_nodes |= *column == Column::AllocTres && field.is_empty();
+            Column::NodeList => record.without_nodes |= is_nothing(field),
+            Column::AllocTres => {
+                self.lists[0] = list(field)?;
+                record.without_nodes |= field.is_empty();
             }
+            Column::AllocGres => self.lists[1] = list(field)?,
+            Column::ReqTres => self.lists[2] = list(field)?,
+            Column::ReqGres => self.lists[3] = list(field)?,
             Column::ExitCode => record.exit_failed = failed(field).map_err(|()| wrong("exit code", field))?,
         }
+        Ok(())
     }
-    record.without_nodes |= record.nodes == Some(0);
-    // The database has the numbers of arrays and of heterogeneous jobs in columns of their own.
-    if let Some(het) = het {
-        id = JobId { job: het.unsigned_abs(), task: None, component: offset };
-    } else if let Some(array) = array {
-        id = JobId { job: array.unsigned_abs(), task, component: None };
-    }
-    let [alloc_tres, alloc_gres, req_tres, req_gres] = found;
-    let nodes = record.nodes.unwrap_or(alloc_tres.nodes.max(req_tres.nodes));
-    record.resources(&[alloc_tres, alloc_gres.on(nodes), req_tres, req_gres.on(nodes)]);
-    record.id = id;
-    Ok(Found::Job(record))
+}
+
+fn list(field: &[u8]) -> Result<Resources<'_>, String> {
+    resources(field).map_err(|()| wrong("list of resources", field))
 }
 
 fn time(field: &[u8], what: &str) -> Result<Option<i64>, String> {
