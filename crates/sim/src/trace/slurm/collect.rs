@@ -84,7 +84,8 @@ impl<'b> Collector<'b> {
             return Err(format!("more than {RECORDS_MAX} records of jobs: cut the file into parts"));
         }
         let Collector { builder, attempts, names, .. } = self;
-        let accounts = attempts.iter().any(|a| !names.list[a.account as usize].is_empty());
+        let named = |number: u32| !names.list[number as usize].is_empty();
+        let has = Has { accounts: attempts.iter().any(|a| named(a.account)), users: attempts.iter().any(|a| named(a.user)) };
         let jobs = fold(attempts, &mut |line, rule| builder.ruled(line, rule));
         builder.epoch_ms(0);
         for job in jobs {
@@ -92,7 +93,7 @@ impl<'b> Collector<'b> {
                 builder.skip(job.line, "jobs without a GPU");
                 continue;
             }
-            match row(&job, &names, accounts, builder) {
+            match row(&job, &names, &has, builder) {
                 Ok(row) => builder.push(row)?,
                 Err(reason) => builder.bad(job.line, reason),
             }
@@ -101,11 +102,17 @@ impl<'b> Collector<'b> {
     }
 }
 
+/// What the log names at all.
+struct Has {
+    accounts: bool,
+    users: bool,
+}
+
 /// The row of a job with GPUs.
-fn row(job: &SlurmJob, names: &Names, accounts: bool, builder: &mut Builder) -> Result<Row, String> {
+fn row(job: &SlurmJob, names: &Names, has: &Has, builder: &mut Builder) -> Result<Row, String> {
     let name = |number: u32| names.list[number as usize].as_ref();
     let team = match builder.reading.team_from {
-        TeamFrom::Account if accounts => name(job.account),
+        TeamFrom::Account if has.accounts => name(job.account),
         TeamFrom::Account | TeamFrom::Partition => name(job.partition),
         TeamFrom::User => name(job.user),
         TeamFrom::Qos => name(job.qos),
@@ -125,8 +132,8 @@ fn row(job: &SlurmJob, names: &Names, accounts: bool, builder: &mut Builder) -> 
         gpus: job.gpus / members.max(1),
         cpus: job.cpus,
         memory_mib: job.memory,
-        team: builder.team(or_nobody(team))?,
-        user: builder.user(or_nobody(name(job.user)))?,
+        team: builder.team(or_unknown(team))?,
+        user: if has.users { builder.user(or_unknown(name(job.user)))? } else { 0 },
         pools: builder.pools(name(job.kind), b',')?,
         priority: 0,
         on_preempt: None,
@@ -135,8 +142,8 @@ fn row(job: &SlurmJob, names: &Names, accounts: bool, builder: &mut Builder) -> 
     })
 }
 
-fn or_nobody(name: &[u8]) -> &[u8] {
-    if name.is_empty() { b"(none)" } else { name }
+fn or_unknown(name: &[u8]) -> &[u8] {
+    if name.is_empty() { b"unknown" } else { name }
 }
 
 fn outcome(job: &SlurmJob) -> Outcome {

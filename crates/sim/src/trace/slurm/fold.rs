@@ -28,7 +28,7 @@ pub(super) struct SlurmJob {
     pub(super) submit: i64,
     /// When it could first have started.
     pub(super) eligible: i64,
-    /// When it first started; `None` if it never did.
+    /// When it first started, or last if it still runs; `None` if it never did.
     pub(super) start: Option<i64>,
     /// When its last attempt ended, if it did.
     pub(super) end: Option<i64>,
@@ -108,7 +108,8 @@ fn one(attempts: &[Attempt], log_end: i64, ruled: &mut Ruled<'_>) -> SlurmJob {
         kind: last.kind,
         submit: earliest(|a| a.submit),
         eligible: earliest(|a| a.eligible),
-        start: attempts[0].start,
+        // What still runs is measured from the start of its run to the end of the log, and by that alone.
+        start: if last.state.is_running() { last.start } else { attempts[0].start },
         end: last.end,
         work,
         limit: last.limit,

@@ -28,7 +28,7 @@ fn columns_in_any_order_and_a_mark_before_the_first() {
     let trace = read(
         "\u{feff}AllocTRES|End|NNodes|ElapsedRaw|JobID|Start|JobName|State|Start\ngres/gpu=16|Unknown|2|90|5|2023-05-01T10:01:00|x|RUNNING|never\n",
     );
-    assert_eq!(rows(&trace), ["(none) (none) 2x8 90s 0m still running"]);
+    assert_eq!(rows(&trace), ["unknown unknown 2x8 90s 0m still running"]);
 }
 
 #[test]
@@ -40,7 +40,7 @@ fn a_table_of_fixed_width() {
          7.batch             nlp  CANCELLED  2023-05-01T10:01:00 01:00:01       gres/gpu=2,mem=4G,node=1 \n"
             .replace("nlp  CANCELLED", "nlp CANCELLED"),
     );
-    assert_eq!((rows(&trace), reasons(&trace)), (vec!["nlp (none) 1x2 3600s 0m cancelled".to_owned()], vec!["1 steps of jobs".to_owned()]));
+    assert_eq!((rows(&trace), reasons(&trace)), (vec!["nlp nlp 1x2 3600s 0m cancelled".to_owned()], vec!["1 steps of jobs".to_owned()]));
 }
 
 #[test]
@@ -144,7 +144,7 @@ fn work_that_never_started() {
          6|ann|FAILED|2023-05-01T10:00:05|2023-05-01T10:01:00|2023-05-01T10:01:00|00:00:00|n1|gres/gpu=1|gres/gpu=1\n\
          7|ann|BOOT_FAIL|2023-05-01T10:00:06|2023-05-01T10:01:00|2023-05-01T10:03:00|00:02:00|n1|gres/gpu=1|gres/gpu=1\n",
     );
-    let ended: Vec<String> = rows(&trace).iter().map(|row| row["(none) ann 1 ".len()..].to_owned()).collect();
+    let ended: Vec<String> = rows(&trace).iter().map(|row| row["unknown ann 1 ".len()..].to_owned()).collect();
     let expected = [
         "0s 0m cancelled",
         "0s 0m cancelled",
@@ -164,11 +164,19 @@ fn work_that_still_runs() {
         "2|nlp|ann|SUSPENDED|2023-05-01T10:30:00|2023-05-01T11:00:00|Unknown|UNLIMITED|gres/gpu=1",
         "3|nlp|ann|RUNNING|2023-04-01T10:00:00|2023-04-01T11:00:00|Unknown|5-00:00:00|gres/gpu=1",
         "4|nlp|ann|COMPLETED|2023-05-01T10:00:00|2023-05-01T11:00:00|2023-05-01T12:00:00|Partition_Limit|gres/gpu=1",
+        "5|nlp|ann|PREEMPTED|2023-05-01T08:00:00|2023-05-01T08:00:00|2023-05-01T09:00:00|1-00:00:00|gres/gpu=1",
+        "5|nlp|ann|RUNNING|2023-05-01T09:00:00|2023-05-01T11:30:00|Unknown|1-00:00:00|gres/gpu=1",
     ]));
     // The log ends at 12:00. The third ran 30 days under a limit of 5: nobody told the accounting that it ended.
-    let expected = ["1 432000s 7200m timed out", "1 7200s 1440m still running", "1 3600s 0m completed", "1 3600s 0m still running"];
+    let expected = [
+        "1 432000s 7200m timed out",
+        "1 5400s 1440m still running",
+        "1 7200s 1440m still running",
+        "1 3600s 0m completed",
+        "1 3600s 0m still running",
+    ];
     assert_eq!(rows(&trace), expected.map(|row| format!("nlp ann {row}")));
-    assert_eq!(reasons(&trace), ["1 jobs that the log still calls running long after their time limit"]);
+    assert_eq!(reasons(&trace), ["1 jobs that the log still calls running long after their time limit", "1 requeued jobs"]);
 }
 
 #[test]
@@ -197,7 +205,7 @@ fn commas_between_and_inside_of_fields() {
     assert_eq!(bad(&trace), [""; 0]);
     assert_eq!(trace.rows.iter().map(|row| row.all_gpus()).collect::<Vec<_>>(), [8, 3, 2]);
     let quoted = read("\"JobID\",\"Start\",\"ElapsedRaw\",\"AllocTRES\"\n\"1\",\"2023-05-01T10:00:00\",\"60\",\"gres/gpu=2\"\n");
-    assert_eq!(rows(&quoted), ["(none) (none) 2 60s 0m still running"]);
+    assert_eq!(rows(&quoted), ["unknown unknown 2 60s 0m still running"]);
 }
 
 #[test]
