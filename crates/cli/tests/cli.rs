@@ -260,3 +260,14 @@ fn an_audit_as_a_table_and_as_json() {
     check_in(&folder, &["sim", "check", "broken.jsonl"], "check-broken-table.txt");
     check_in(&folder, &["sim", "check", "broken.jsonl", "--format", "json"], "check-broken-json.txt");
 }
+
+#[test]
+fn a_slurm_log_of_its_own() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    check_in(&root, &["sim", "trace", "scenarios/slurm-sample.txt"], "trace-slurm.txt");
+    check_in(
+        &root,
+        &["sim", "run", "scenarios/slurm.toml", "--set", "trace=scenarios/slurm-sample.txt", "--policy", "budget,easy"],
+        "run-slurm.txt",
+    );
+}

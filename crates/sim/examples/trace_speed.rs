@@ -64,11 +64,18 @@ fn worked_s() -> f64 {
 type Line = fn(&mut String, u64, &mut Dice);
 
 /// Name, header, and one line.
-const FORMS: [(&str, &str, Line); 5] = [
+const FORMS: [(&str, &str, Line); 8] = [
     ("ours", "submit_s,work_s,gpus,team,user,min_runtime_s,time_limit_s,on_preempt,priority,fails\n", ours),
     ("bench", "job_id,submit_s,gpus,runtime_s,timelimit_s,min_runtime_s,user,team,class,status,priority\n", bench),
     ("Philly", "timestamp,duration,num_gpus,gpu_time,cluster\n", philly),
     ("openb", "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time\n", openb),
+    (
+        "sacct, what is needed",
+        "JobID|User|Account|Partition|QOS|State|ExitCode|Submit|Eligible|Start|End|ElapsedRaw|TimelimitRaw|NNodes|NCPUS|ReqTRES|AllocTRES\n",
+        sacct,
+    ),
+    ("sacct, comma, steps too", "JobID,User,State,Submit,Start,End,Elapsed,Timelimit,NNodes,AllocGRES,SubmitLine\n", sacct_comma),
+    ("sacct --json", "[\n", sacct_json),
     ("SWF", "; UnixStartTime: 1588291200\n; MaxProcs: 1024\n", swf),
 ];
 
@@ -115,6 +122,66 @@ fn swf(text: &mut String, at: u64, dice: &mut Dice) {
         text,
         format_args!(
             "{number:>7} {at:>9} {wait:>6} {work:>6} {procs:>4} -1 -1 {procs:>4} {limit:>6} -1 1 {user:>3} {group:>2} -1 1 -1 -1 -1\n"
+        ),
+    );
+}
+
+/// A moment of 2023 as Slurm writes it.
+fn moment(at: u64) -> String {
+    let (day, second) = (1 + at / 86_400 % 28, at % 86_400);
+    format!("2023-{:02}-{day:02}T{:02}:{:02}:{:02}", 1 + at / 86_400 / 28 % 12, second / 3600, second / 60 % 60, second % 60)
+}
+
+const STATES: [&str; 5] = ["COMPLETED", "FAILED", "CANCELLED by 1234", "TIMEOUT", "NODE_FAIL"];
+
+fn sacct(text: &mut String, at: u64, dice: &mut Dice) {
+    let (wait, work, nodes, user) = (dice.below(6000), 1 + dice.below(90_000), 1 << dice.below(4), dice.below(150));
+    let (id, state, gpus) = (at / 30 + 1000, STATES[dice.below(5) as usize], nodes * 8);
+    let [submit, start, end] = [at, at + wait, at + wait + work].map(moment);
+    write(
+        text,
+        format_args!(
+            "{id}|user{user}|account{}|gpu|normal|{state}|0:0|{submit}|{submit}|{start}|{end}|{work}|{}|{nodes}|{gpus}|billing={gpus},cpu={gpus},\
+             gres/gpu={gpus},mem=64G,node={nodes}|billing={gpus},cpu={gpus},gres/gpu:a100={gpus},gres/gpu={gpus},mem=64G,node={nodes}\n",
+            user / 10,
+            work / 30
+        ),
+    );
+}
+
+fn sacct_comma(text: &mut String, at: u64, dice: &mut Dice) {
+    let (work, user, id) = (1 + dice.below(80_000), dice.below(150), at / 30 + 1000);
+    let [submit, start, end] = [at, at + 60, at + 60 + work].map(moment);
+    let elapsed = format!("{:02}:{:02}:{:02}", work / 3600, work / 60 % 60, work % 60);
+    write(text, format_args!("{id},user{user},COMPLETED,{submit},{start},{end},{elapsed},1-00:00:00,1,gpu:a100:4(S:0-3),srun -n 1 a, b\n"));
+    write(text, format_args!("{id}.batch,,COMPLETED,{start},{start},{end},{elapsed},,1,gpu:a100:4(S:0-3),\n"));
+}
+
+fn sacct_json(text: &mut String, at: u64, dice: &mut Dice) {
+    let (work, gpus, user, id) = (1 + dice.below(90_000), 1 << dice.below(4), dice.below(150), at / 30 + 1000);
+    let number = |name: &str, n: u64| {
+        format!("        \"{name}\": {{\n          \"set\": true,\n          \"infinite\": false,\n          \"number\": {n}\n        }}")
+    };
+    let entry = |family: &str, name: &str, count: u64| {
+        format!(
+            "          {{\n            \"type\": \"{family}\",\n            \"name\": \"{name}\",\n            \"id\": 1,\n            \"count\": {count}\n          }}"
+        )
+    };
+    let tres = [entry("cpu", "", gpus * 8), entry("mem", "", 65_536), entry("node", "", 1), entry("gres", "gpu", gpus)].join(",\n");
+    write(
+        text,
+        format_args!(
+            "    {{\n      \"account\": \"account{}\",\n      \"comment\": {{\n        \"administrator\": \"\",\n        \"job\": \"\",\n        \"system\": \"\"\n      }},\n      \
+             \"allocation_nodes\": 1,\n      \"array\": {{\n        \"job_id\": 0,\n{},\n        \"task\": \"\"\n      }},\n      \"constraints\": \"x86_64&(32gb|48gb)\",\n      \
+             \"time\": {{\n        \"elapsed\": {work},\n        \"eligible\": {at},\n        \"end\": {},\n        \"start\": {at},\n        \"submission\": {at},\n{}\n      }},\n      \
+             \"job_id\": {id},\n      \"name\": \"train\",\n      \"nodes\": \"n1\",\n      \"partition\": \"gpu\",\n      \"qos\": \"normal\",\n      \"state\": {{\n        \
+             \"current\": [\n          \"COMPLETED\"\n        ],\n        \"reason\": \"None\"\n      }},\n      \"steps\": [\n      ],\n      \"tres\": {{\n        \"allocated\": [\n{tres}\n        \
+             ],\n        \"requested\": [\n{tres}\n        ]\n      }},\n      \"user\": \"user{user}\",\n      \"working_directory\": \"\\/home\\/user{user}\\/train\"\n    }}\n",
+            user / 10,
+            number("task_id", 0),
+            1_000_000_000 + at + work,
+            number("limit", work / 30),
+            at = 1_000_000_000 + at,
         ),
     );
 }

@@ -121,7 +121,7 @@ fn field(text: &mut Vec<u8>, dice: &mut Dice) {
 
 /// Reads, looks through and prints a file; whatever comes of it is held against the bounds.
 fn check(file: &[u8]) {
-    let Ok(trace) = Trace::read(file, Reading { procs_per_gpu: 2 }) else { return };
+    let Ok(trace) = Trace::read(file, Reading { procs_per_gpu: 2, ..Reading::default() }) else { return };
     // The shortest row has some bytes, and a name at most those that stand in the file.
     assert!(trace.rows.len() <= file.len() / 4 + 1 && trace.teams.len() <= file.len() && trace.users.len() <= file.len());
     assert!(trace.bad_rows <= file.len() as u64 + 1 && trace.bad_examples.len() <= 5);

@@ -2,6 +2,7 @@
 
 use super::outcome::Outcome;
 use super::{BadRow, Counted, Row, Trace};
+use serde::Deserialize;
 use std::collections::HashMap;
 
 /// So many unusable rows are kept as examples.
@@ -20,15 +21,34 @@ const NAME_MAX: usize = 256;
 const NAMES_MAX: usize = 256 << 20;
 
 /// What the scenario says about reading a file that the file does not say itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reading {
     /// How many of a file's processors stand for one GPU, for forms that count processors; at least 1.
     pub procs_per_gpu: u32,
+    /// What makes the teams of a Slurm log.
+    pub team_from: TeamFrom,
+    /// The columns of a log of `sacct` without a header, by the names that `sacct` has for them, separated by commas.
+    pub columns: Option<String>,
+}
+
+/// What makes the teams of a Slurm log.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub enum TeamFrom {
+    /// Accounts; partitions in a log without accounts.
+    #[default]
+    Account,
+    /// Users.
+    User,
+    /// Partitions.
+    Partition,
+    /// Qualities of service.
+    Qos,
 }
 
 impl Default for Reading {
     fn default() -> Reading {
-        Reading { procs_per_gpu: 1 }
+        Reading { procs_per_gpu: 1, team_from: TeamFrom::Account, columns: None }
     }
 }
 

@@ -4,16 +4,19 @@ use super::builder::Reading;
 use super::columns::{self, names};
 use super::csv::Fields;
 use super::input::Input;
-use super::{Builder, Trace, openb, swf};
+use super::{Builder, Trace, openb, slurm, swf};
 
 /// Reads a file in whatever form it has.
 pub(super) fn read(input: &mut Input<'_>, reading: Reading) -> Result<Trace, String> {
-    let form = Form::detect(input.head().map_err(|error| error.to_string())?)?;
+    let form = Form::detect(input.head().map_err(|error| error.to_string())?, &reading)?;
     let mut builder = Builder::new(form.name(), reading);
     match form {
         Form::Table => columns::read(input, &mut builder)?,
         Form::Openb => openb::read(input, &mut builder)?,
         Form::Swf => swf::read(input, &mut builder)?,
+        Form::SlurmText => slurm::read_text(input, &mut builder)?,
+        Form::SlurmJson => slurm::read_json(input, &mut builder)?,
+        Form::SlurmNodes => return Err(slurm::describe_nodes(input)?),
     }
     Ok(builder.finish())
 }
@@ -27,6 +30,12 @@ pub(crate) enum Form {
     Openb,
     /// The Standard Workload Format.
     Swf,
+    /// What Slurm's `sacct` prints.
+    SlurmText,
+    /// `sacct --json`, or an answer of `slurmrestd`.
+    SlurmJson,
+    /// A list of nodes: no trace, but something to say about a scenario's nodes.
+    SlurmNodes,
 }
 
 impl Form {
@@ -34,13 +43,22 @@ impl Form {
     ///
     /// # Errors
     /// It is something else that people have, and what to do with that.
-    fn detect(head: &[u8]) -> Result<Form, String> {
+    fn detect(head: &[u8], reading: &Reading) -> Result<Form, String> {
         let text = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
         if text.trim_ascii().is_empty() {
             return Err("the file is empty".into());
         }
         if head.get(257..262) == Some(b"ustar") {
             return Err("the file is an archive of files (tar): unpack it, and name one of them".into());
+        }
+        if slurm::is_nodes(head) {
+            return Ok(Form::SlurmNodes);
+        }
+        if slurm::is_json(head) {
+            return Ok(Form::SlurmJson);
+        }
+        if slurm::is_text(head, reading.columns.as_deref()) {
+            return Ok(Form::SlurmText);
         }
         let mut lines = text.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii).filter(|line| !line.is_empty());
         let comment = lines.clone().next().is_some_and(|line| line.starts_with(b";"));
@@ -64,6 +82,9 @@ impl Form {
             Form::Table => "CSV of our own",
             Form::Openb => "Alibaba openb pods",
             Form::Swf => "Standard Workload Format",
+            Form::SlurmText => "sacct of Slurm",
+            Form::SlurmJson => "JSON of Slurm",
+            Form::SlurmNodes => "nodes of Slurm",
         }
     }
 }

@@ -18,6 +18,7 @@ pub mod overview;
 pub(crate) mod replay;
 pub(crate) mod rules;
 pub(crate) mod shares;
+mod slurm;
 mod swf;
 
 use builder::Builder;
@@ -27,7 +28,7 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use stipend_core::spec::OnPreempt;
 
-pub use builder::Reading;
+pub use builder::{Reading, TeamFrom};
 pub(crate) use number::civil;
 
 /// One workload of a trace as its file has it. Until the trace is whole its times count from the file's own zero.

@@ -1,6 +1,6 @@
 //! How a trace's rows become contracts: what the file does not say, the scenario's rules say.
 
-use super::{Reading, Row, Trace};
+use super::{Reading, Row, TeamFrom, Trace};
 use crate::job::{Job, checkpoint_default};
 use crate::random::mix;
 use crate::scenario::length::{Fraction, Length};
@@ -24,6 +24,11 @@ pub(crate) struct TraceFile {
     pub(crate) strict: bool,
     /// How many of a file's processors stand for one GPU, for forms that count processors. Default 1.
     pub(crate) procs_per_gpu: Option<Spanned<u32>>,
+    /// What makes the teams of a Slurm log: `account` (default; `partition` in a log without accounts), `user`, `partition` or `qos`.
+    #[serde(default)]
+    pub(crate) team_from: TeamFrom,
+    /// The columns of a log of `sacct` that has no header, such as `"JobID,State,Start,End,AllocTRES"`.
+    pub(crate) columns: Option<String>,
     /// How often each row is submitted; the copies are spread evenly over the trace's span. Default 1.
     pub(crate) copies: Option<Spanned<u32>>,
     /// The leaf budget of a row, `{team}` standing for its team. Default `trace/{team}`.
@@ -112,7 +117,11 @@ pub(crate) struct Terms {
 impl TraceFile {
     /// How the file is to be read.
     pub(crate) fn reading(&self) -> Reading {
-        Reading { procs_per_gpu: self.procs_per_gpu.as_ref().map_or(1, |procs| *procs.get_ref()) }
+        Reading {
+            procs_per_gpu: self.procs_per_gpu.as_ref().map_or(1, |procs| *procs.get_ref()),
+            team_from: self.team_from,
+            columns: self.columns.clone(),
+        }
     }
 
     /// The rules for these teams with these budgets.

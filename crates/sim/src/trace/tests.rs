@@ -96,7 +96,8 @@ fn standard_workload_format() {
     let skipped: Vec<(&str, u64)> = trace.skipped.iter().map(|one| (one.reason, one.first_line)).collect();
     assert_eq!(skipped, [("a partial execution: the line of the whole job has its sum", 6), ("its run time is unknown", 8)]);
     assert!(read(b"1 0 0 60 00 -1 -1 0 60 -1 1\n").skipped[0].reason.contains("processors"), "no processors, however they are written");
-    let halved = Trace::read(b"1 0 0 60 5 -1 -1 5 60 -1 1\n".as_slice(), Reading { procs_per_gpu: 2 }).expect("no header is needed");
+    let halved = Trace::read(b"1 0 0 60 5 -1 -1 5 60 -1 1\n".as_slice(), Reading { procs_per_gpu: 2, ..Reading::default() })
+        .expect("no header is needed");
     assert_eq!(halved.rows[0].gpus, 3);
 }
 
