@@ -90,6 +90,11 @@ impl Workload {
         if self.contract > Span::ZERO { Occupancy::Allocated } else { Occupancy::Unallocated }
     }
 
+    /// Whether it may not start for now.
+    pub(super) fn is_held(&self) -> bool {
+        matches!(self.phase, Phase::Held)
+    }
+
     /// Its lease, if it has one.
     pub(super) fn lease(&self) -> Option<&Lease> {
         if let Phase::Leased(lease) = &self.phase { Some(lease) } else { None }

@@ -3,6 +3,7 @@
 use super::file_work::{HappeningFile, WorkloadFile};
 use super::knobs::KnobsFile;
 use super::length::{Fraction, Length};
+use super::rivals::RivalsFile;
 use crate::generate::lab_file::LabFile;
 use crate::generate::stream::StreamFile;
 use crate::trace::rules::TraceFile;
@@ -34,6 +35,9 @@ pub(crate) struct ScenarioFile {
     /// The policy's knobs; what is left out has its default.
     #[serde(default)]
     pub(crate) policy: KnobsFile,
+    /// How the other policies are set up; what is left out has its default.
+    #[serde(default)]
+    pub(crate) rivals: RivalsFile,
     /// The budget tree, parents named before or after their children.
     #[serde(default)]
     pub(crate) budgets: Vec<BudgetFile>,

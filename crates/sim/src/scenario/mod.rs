@@ -10,6 +10,7 @@ pub(crate) mod length;
 mod overrides;
 mod pool;
 mod resolve;
+mod rivals;
 mod source;
 mod work;
 
@@ -27,6 +28,7 @@ use stipend_core::knobs::Knobs;
 use stipend_core::quantity::{Gpus, Ppm, Span, Time};
 use stipend_core::spec::{BudgetSpec, NodeSpec, Severity};
 
+pub use rivals::Rivals;
 pub use source::Place;
 
 /// A scenario, read and checked.
@@ -48,6 +50,8 @@ pub struct Scenario {
     pub nodes: Vec<NodeSpec>,
     /// The policy's knobs.
     pub knobs: Knobs,
+    /// How the other policies are set up.
+    pub rivals: Rivals,
     /// The budgets, by number, parents first.
     pub budgets: Vec<BudgetSpec>,
     /// What budgets, users and workloads are called.

@@ -65,6 +65,7 @@ pub(super) fn resolve(source: &Source<'_>, folder: &Path) -> Result<Scenario, Sc
         drain: file.drain,
         nodes: parts.nodes,
         knobs: parts.knobs,
+        rivals: file.rivals.rivals(),
         budgets: parts.tree.specs,
         labels: parts.labels,
         model,
