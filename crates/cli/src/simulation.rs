@@ -17,8 +17,8 @@ use stipend_sim::metrics::Window;
 use stipend_sim::observer::Observer;
 use stipend_sim::policy::Policy;
 use stipend_sim::refusal::Refusal;
-use stipend_sim::scenario::{self, Rivals};
 use stipend_sim::scenario::error::ScenarioError;
+use stipend_sim::scenario::{self, Rivals};
 
 /// The policies there are, in the order in which they are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

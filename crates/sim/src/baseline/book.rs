@@ -40,6 +40,13 @@ pub(super) struct Lease {
     pub(super) stop: Option<Stop>,
 }
 
+impl Lease {
+    /// Whether it can be told to yield to a claimant: nobody told it to stop yet, and it did not start just now.
+    pub(super) fn may_yield(&self, at: Time) -> bool {
+        self.stop.is_none() && self.started < at
+    }
+}
+
 /// What a workload does.
 #[derive(Clone, Debug)]
 pub(super) enum Phase {

@@ -15,6 +15,8 @@ struct Claim {
     gang: Gang,
     placement: Placement,
     victims: Vec<LeaseId>,
+    /// Victims that wait again: they would slip back in before the claimant.
+    parked: Vec<WorkloadId>,
     licence: Licence,
     rule: &'static str,
 }
@@ -34,6 +36,8 @@ pub(super) enum Settled {
     Lost(WorkloadId),
     /// The claimant was withdrawn.
     Gone(WorkloadId),
+    /// A victim may start again.
+    Back(WorkloadId),
 }
 
 impl Claims {
@@ -56,7 +60,7 @@ impl Claims {
         }
         desk.cluster.hold(&gang, &eviction.placement);
         desk.log.push(Entry::Hold { claimant: id, placement: eviction.placement.clone() });
-        self.list.push(Claim { id, gang, placement: eviction.placement, victims, licence, rule });
+        self.list.push(Claim { id, gang, placement: eviction.placement, victims, parked: Vec::new(), licence, rule });
     }
 
     /// Starts the claimants whose victims are gone, and gives up the claims that cannot be kept.
@@ -76,7 +80,9 @@ impl Claims {
                 settled.push(Settled::Started(claim.id));
             } else {
                 self.list.push(claim);
+                continue;
             }
+            settled.extend(claim.parked.into_iter().map(Settled::Back));
         }
         settled
     }
@@ -84,6 +90,22 @@ impl Claims {
     /// Whether GPUs are being vacated for this workload.
     pub(super) fn has(&self, id: WorkloadId) -> bool {
         self.list.iter().any(|claim| claim.id == id)
+    }
+
+    /// A workload waits again: if it yielded to a claimant that has not started yet, it is kept back here until that is settled.
+    pub(super) fn park(&mut self, id: WorkloadId) -> bool {
+        let claim = self.list.iter_mut().find(|claim| claim.victims.iter().any(|victim| victim.workload == id));
+        claim.map(|claim| claim.parked.push(id)).is_some()
+    }
+
+    /// Whether it is kept back.
+    pub(super) fn is_parked(&self, id: WorkloadId) -> bool {
+        self.list.iter().any(|claim| claim.parked.contains(&id))
+    }
+
+    /// A workload that may be kept back does not wait any more.
+    pub(super) fn forget(&mut self, id: WorkloadId) {
+        self.list.iter_mut().for_each(|claim| claim.parked.retain(|&parked| parked != id));
     }
 }
 

@@ -100,7 +100,7 @@ impl Desk<'_> {
 pub(super) struct Pool<Q> {
     knobs: Knobs,
     pub(super) cluster: Cluster,
-    queue: Q,
+    pub(super) queue: Q,
 }
 
 /// A baseline with its order of starts.

@@ -14,6 +14,7 @@ mod rivals;
 mod source;
 mod work;
 
+use crate::generate::behaviour::Rule;
 use crate::generate::lab::Lab;
 use crate::generate::stream::Stream;
 use crate::job::Job;
@@ -60,6 +61,7 @@ pub struct Scenario {
     pub(crate) failures: Option<Failures>,
     pub(crate) lab: Option<Lab>,
     pub(crate) streams: Vec<StreamPlan>,
+    pub(crate) behaviours: Vec<Rule>,
     pub(crate) trace: Option<(Trace, Rules)>,
     pub(crate) listed: Vec<Listed>,
     pub(crate) happenings: Vec<(Time, Happening)>,

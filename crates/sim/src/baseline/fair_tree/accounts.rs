@@ -66,9 +66,14 @@ fn branches(
     pool: PoolId,
 ) -> Vec<Branch> {
     let own = of.and_then(|budget| users.remove(&budget)).unwrap_or_default();
-    let accounts: Vec<Branch> = children.get(&of).into_iter().flatten().map(|budget| {
-        let shares = budget.pools.get(pool.index()).map_or(0, |share| share.share.0);
-        Branch { shares, usage: 0.0, what: What::Account(branches(Some(budget.id), children, users, pool)) }
-    }).collect();
+    let accounts: Vec<Branch> = children
+        .get(&of)
+        .into_iter()
+        .flatten()
+        .map(|budget| {
+            let shares = budget.pools.get(pool.index()).map_or(0, |share| share.share.0);
+            Branch { shares, usage: 0.0, what: What::Account(branches(Some(budget.id), children, users, pool)) }
+        })
+        .collect();
     own.into_iter().chain(accounts).collect()
 }

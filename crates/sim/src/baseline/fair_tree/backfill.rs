@@ -7,13 +7,18 @@
 use super::super::common::Desk;
 use super::super::free::{Free, Room};
 use super::super::placement::Choice;
+use super::jobs::Job;
 use stipend_core::id::NodeId;
+#[cfg(test)]
+use stipend_core::id::WorkloadId;
 use stipend_core::quantity::{Span, Time};
 use stipend_core::spec::Gang;
 
 /// Nodes from a time on.
 #[derive(Debug)]
 struct Reservation {
+    #[cfg(test)]
+    id: WorkloadId,
     gang: Gang,
     from: Time,
     until: Time,
@@ -44,6 +49,12 @@ impl Reservations {
     /// How many there are.
     pub(super) fn count(&self) -> usize {
         self.list.len()
+    }
+
+    /// When a job has nodes at the latest, if it has a reservation.
+    #[cfg(test)]
+    pub(super) fn of(&self, id: WorkloadId) -> Option<Time> {
+        self.list.iter().find(|one| one.id == id).map(|one| one.from)
     }
 
     /// How many of them work outlasts that starts now and runs so long; it must leave those their nodes.
@@ -93,8 +104,9 @@ impl Reservations {
 
     /// Reserves the earliest nodes that are left for a gang, if there are any before `horizon`; returns from when on. Of the nodes that would
     /// do, those with the least free now keep the fewest others waiting.
-    pub(super) fn reserve(&mut self, desk: &Desk<'_>, gang: &Gang, expected: Span, horizon: Time) -> Option<Time> {
-        let (from, nodes) = self.earliest(desk, gang, expected, horizon)?;
+    pub(super) fn reserve(&mut self, desk: &Desk<'_>, job: &Job, horizon: Time) -> Option<Time> {
+        let Job { gang, expected, .. } = job;
+        let (from, nodes) = self.earliest(desk, gang, *expected, horizon)?;
         let until = Time(from.0.saturating_add(expected.0));
         let mut after = Free::default();
         after.copy(&self.future);
@@ -106,7 +118,18 @@ impl Reservations {
             nodes.iter().for_each(|&(node, members)| take(desk, &mut one.after, gang, node, members));
         }
         let place = self.list.partition_point(|one| one.from <= from);
-        self.list.insert(place, Reservation { gang: *gang, from, until, nodes, after });
+        self.list.insert(
+            place,
+            Reservation {
+                #[cfg(test)]
+                id: job.id,
+                gang: *gang,
+                from,
+                until,
+                nodes,
+                after,
+            },
+        );
         self.open.clear();
         Some(from)
     }

@@ -54,8 +54,8 @@ pub(super) struct Job {
 
 impl Job {
     /// The order in which jobs are looked at.
-    pub(super) fn order(&self) -> (Reverse<i64>, u32) {
-        (Reverse(self.priority), self.rank)
+    pub(super) fn order(&self) -> (bool, Reverse<i64>, u32) {
+        (self.fixed == Some(Qos::Scavenger), Reverse(self.priority), self.rank)
     }
 
     /// Slurm's multifactor priority: the sum of weight × factor, each factor between 0 and 1 (`priority_multifactor.html`). In millionths.
@@ -131,7 +131,8 @@ impl Running {
 
     /// Jobs of QOS up to this one: the lowest first, and of those the youngest.
     pub(super) fn up_to(&self, qos: Qos) -> Vec<WorkloadId> {
-        let mut rows: Vec<_> = self.rows.iter().filter(|(_, held)| held.qos <= qos).map(|(&id, held)| (held.qos, Reverse(held.order), id)).collect();
+        let mut rows: Vec<_> =
+            self.rows.iter().filter(|(_, held)| held.qos <= qos).map(|(&id, held)| (held.qos, Reverse(held.order), id)).collect();
         rows.sort_unstable();
         rows.into_iter().map(|(_, _, id)| id).collect()
     }

@@ -8,7 +8,7 @@
 //! - **Backfill**, at most every [`backfill_interval`](FairTreeSettings::backfill_interval): see [`backfill`].
 //! - **QOS** (`qos.html`, `preempt.html`): unallocated work is *scavenger*; work with a contract is *share* as long as its account's
 //!   running share jobs stay within claim × capacity (`GrpTRES`), else *normal*; at most 15 minutes and 8 GPUs are *debug*. A job keeps the QOS
-//!   in which it started. Scavenger jobs may be preempted by any other, normal jobs by share and debug jobs after they ran for
+//!   in which it started. Scavenger jobs have a partition of a lower `PriorityTier`, so that all others are looked at first. Scavenger jobs may be preempted by any other, normal jobs by share and debug jobs after they ran for
 //!   [`exempt`](FairTreeSettings::exempt) (`PreemptExemptTime`). `PreemptMode=REQUEUE`, `GraceTime` is the pool's grace, the youngest goes first
 //!   (`preempt_youngest_first`). Work that cannot be requeued is never preempted: a site would give it a QOS of its own.
 //!
@@ -20,6 +20,8 @@ mod backfill;
 mod jobs;
 mod ranking;
 mod settings;
+#[cfg(test)]
+mod tests;
 mod usage;
 
 use super::book::{Estimate, Workload};
@@ -84,12 +86,13 @@ struct Failed {
 
 impl Queue for FairTree {
     fn push(&mut self, id: WorkloadId, _: &Workload, _: &Estimate) {
-        if !self.claims.has(id) {
+        if !self.claims.has(id) && !self.claims.park(id) {
             self.arrived.push(id);
         }
     }
 
     fn remove(&mut self, id: WorkloadId, _: &Workload) {
+        self.claims.forget(id);
         self.arrived.retain(|&arrived| arrived != id);
         self.pending.retain(|job| job.id != id);
     }
@@ -180,13 +183,19 @@ impl FairTree {
 
     fn settle(&mut self, desk: &mut Desk<'_>) {
         for settled in self.claims.settle(desk) {
-            let (Settled::Started(id) | Settled::Lost(id) | Settled::Gone(id)) = settled;
-            let (job, qos) = self.claiming.remove(&id).expect("it claimed");
+            let (id, claimed) = match settled {
+                Settled::Started(id) | Settled::Lost(id) | Settled::Gone(id) => (id, self.claiming.remove(&id)),
+                Settled::Back(id) => (id, None),
+            };
+            let Some((job, qos)) = claimed else {
+                self.arrived.push(id);
+                continue;
+            };
             self.running.count(job.leaf, qos, job.gang.gpus().0, -1);
             match settled {
                 Settled::Started(_) => self.started(desk, &job, qos),
                 Settled::Lost(_) => self.insert(job),
-                Settled::Gone(_) => {}
+                Settled::Gone(_) | Settled::Back(_) => {}
             }
         }
     }
@@ -221,7 +230,7 @@ impl FairTree {
             self.insert(job);
             self.changed = true;
         }
-        self.again.clear();
+        self.again.retain(|&id, _| self.claims.is_parked(id));
         if unknown {
             self.calculate(desk);
         }
@@ -297,7 +306,7 @@ impl FairTree {
                 gone.insert(job.id);
                 self.reservations.claimed();
             } else if self.reservations.count() < self.settings.backfill_reservations as usize
-                && self.reservations.reserve(desk, &job.gang, job.expected, horizon).is_some()
+                && self.reservations.reserve(desk, &job, horizon).is_some()
             {
                 failed.placing.clear();
             }
@@ -321,7 +330,9 @@ impl FairTree {
             let lease = workload.lease().expect("it has a lease");
             let exempt = if workload.occupancy() == Occupancy::Allocated { self.settings.exempt } else { Span::ZERO };
             let ran = lease.running.is_some_and(|since| since + exempt <= desk.at) || exempt == Span::ZERO;
-            lease.stop.is_none() && ran && (workload.spec.on_preempt != OnPreempt::End || workload.occupancy() == Occupancy::Unallocated)
+            lease.may_yield(desk.at)
+                && ran
+                && (workload.spec.on_preempt != OnPreempt::End || workload.occupancy() == Occupancy::Unallocated)
         };
         self.prey.gather(desk, self.running.up_to(reach).into_iter().filter(may_stop));
         let eviction = if self.prey.may_fit(&job.gang) { self.prey.evict(desk, &job.gang) } else { None };

@@ -1,6 +1,7 @@
 //! Levels of priority with a limit on what a team may protect: what Ai2 ran before it scheduled by budget.
 //!
-//! 1. **Order.** The higher level first, inside a level the order of submission. Whoever does not fit is skipped: everybody behind may start.
+//! 1. **Order.** The higher level first, inside a level what will be protected before what will not, then the order of submission. Whoever does
+//!    not fit is skipped: everybody behind may start.
 //! 2. **Protection.** A lease is protected if its level is high or urgent, its owner opted out of preemption, and all protected leases of
 //!    its team together hold at most claim × capacity GPUs. Above the limit it runs preemptible. When a protected lease ends, the
 //!    protection passes to the team's longest running lease that would have it and fits under the limit.
@@ -20,6 +21,7 @@ use super::claims::{Claims, Settled};
 use super::common::{Baseline, Desk, Queue};
 use super::victims::Prey;
 use crate::policy::Policy;
+use level::Level;
 pub use level::PrioritySettings;
 use lines::{Key, Lines};
 use running::{Limits, Reach, Running};
@@ -37,6 +39,9 @@ pub fn priority(settings: PrioritySettings) -> impl Policy {
 const FREE: &str = "the highest level, then the longest waiting, that fits on free GPUs";
 const LOWER: &str = "a higher level takes GPUs of a lower one";
 const PROTECTED: &str = "work within its team's limit takes GPUs of work that is not protected";
+
+/// The level, whether it will not be protected, the rank, the line.
+type Turn = (Reverse<Level>, bool, u32, Key);
 
 struct Priority {
     settings: PrioritySettings,
@@ -71,12 +76,13 @@ impl Priority {
 
 impl Queue for Priority {
     fn push(&mut self, id: WorkloadId, workload: &Workload, _: &Estimate) {
-        if !self.claims.has(id) {
+        if !self.claims.has(id) && !self.claims.park(id) {
             self.lines.push(id, workload, self.settings.asked(id, workload));
         }
     }
 
     fn remove(&mut self, id: WorkloadId, workload: &Workload) {
+        self.claims.forget(id);
         self.lines.remove(workload, self.settings.asked(id, workload));
     }
 
@@ -92,14 +98,14 @@ impl Queue for Priority {
     fn decide(&mut self, desk: &mut Desk<'_>) {
         self.limit(desk);
         for settled in self.claims.settle(desk) {
-            let (Settled::Started(id) | Settled::Lost(id) | Settled::Gone(id)) = settled;
+            let (Settled::Started(id) | Settled::Lost(id) | Settled::Gone(id) | Settled::Back(id)) = settled;
             if let Some((leaf, gpus)) = self.promised.remove(&id) {
                 self.running.promise(leaf, gpus, -1);
             }
             match settled {
                 Settled::Started(id) => self.started(desk, id),
                 Settled::Gone(_) => {}
-                Settled::Lost(id) => {
+                Settled::Lost(id) | Settled::Back(id) => {
                     let workload = desk.book.get(id).expect("it waits again");
                     self.lines.push(id, workload, self.settings.asked(id, workload));
                 }
@@ -129,18 +135,34 @@ impl Priority {
     /// start leaves less.
     fn pass(&mut self, desk: &mut Desk<'_>, all: bool) {
         let keys = self.lines.to_try(all);
-        let entry = |(rank, _): (u32, WorkloadId), key: Key| Reverse((key.level, rank, key));
-        let mut next: BinaryHeap<_> = keys.into_iter().filter_map(|key| Some(entry(self.lines.first(&key)?, key))).collect();
+        let mut next: BinaryHeap<_> = keys.into_iter().filter_map(|key| self.turn(key)).collect();
         let mut full = vec![false; self.lines.shapes()];
         let mut hopeless = BTreeSet::new();
-        while let Some(Reverse((_, rank, key))) = next.pop() {
-            let Some((first, id)) = self.lines.first(&key).filter(|(first, _)| *first == rank) else { continue };
+        while let Some(turn) = next.pop() {
+            let key = turn.0.3;
+            let Some((first, id)) = self.lines.first(&key) else { continue };
+            if self.turn(key) != Some(turn) {
+                // Its team has reached its limit since.
+                next.extend(self.turn(key));
+                continue;
+            }
             if !self.start(desk, &key, id, &mut full) && !self.claim(desk, &key, id, &mut hopeless) {
                 continue;
             }
             self.lines.take(&key, first);
-            next.extend(self.lines.first(&key).map(|first| entry(first, key)));
+            next.extend(self.turn(key));
         }
+    }
+
+    /// When it is the turn of a line's first, the earliest being the greatest.
+    fn turn(&self, key: Key) -> Option<Reverse<Turn>> {
+        let (rank, _) = self.lines.first(&key)?;
+        Some(Reverse((key.level, !self.will_be_protected(&key), rank, key)))
+    }
+
+    /// Whether work of this line would be protected if it started now.
+    fn will_be_protected(&self, key: &Key) -> bool {
+        key.opts_out && self.running.would_protect(key.leaf, self.lines.gang(key).gpus().0, &self.limits)
     }
 
     /// Starts it on free GPUs.
@@ -161,14 +183,14 @@ impl Priority {
     fn claim(&mut self, desk: &mut Desk<'_>, key: &Key, id: WorkloadId, hopeless: &mut BTreeSet<(usize, Reach)>) -> bool {
         let gang = *self.lines.gang(key);
         let gpus = gang.gpus().0;
-        let protected = key.opts_out && self.running.would_protect(key.leaf, gpus, &self.limits);
+        let protected = self.will_be_protected(key);
         let reach = Reach { below: key.level.0, and_of_others: protected.then_some(key.leaf) };
         let free = desk.cluster.free(0).members_at_most(1);
         if !self.settings.preempt || hopeless.contains(&(key.shape, reach)) || free + self.running.within(reach) < gpus {
             return false;
         }
         let prey = self.running.prey(reach);
-        let may_stop = |id: &WorkloadId| desk.book.get(*id).is_ok_and(|w| w.lease().is_some_and(|lease| lease.stop.is_none()));
+        let may_stop = |id: &WorkloadId| desk.book.get(*id).is_ok_and(|w| w.lease().is_some_and(|lease| lease.may_yield(desk.at)));
         self.prey.gather(desk, prey.into_iter().filter(may_stop));
         let eviction = if self.prey.may_fit(&gang) { self.prey.evict(desk, &gang) } else { None };
         let Some(eviction) = eviction.filter(|eviction| !eviction.victims.is_empty()) else {
