@@ -31,13 +31,14 @@ impl Observer for Told<'_> {
     }
 }
 
-/// `at name budget gang priority min_runtime work`, and what else.
-fn told(mut policy: impl Policy, work: &[(&str, &str, &str, &str, i16, &str, &str, &str)]) -> Vec<String> {
+/// What a policy does with this work, a line each: when, name, team, gang, priority, contract, how long it takes.
+fn told(mut policy: impl Policy, work: &[&str]) -> Vec<String> {
     let mut text = POOL.to_owned();
-    for (at, name, budget, gang, priority, min_runtime, work, more) in work {
+    for line in work {
+        let [at, name, team, gang, priority, min_runtime, work] = line.split(' ').collect::<Vec<_>>()[..] else { panic!("{line}") };
         text += &format!(
-            "[[workloads]]\nat = \"{at}\"\nname = \"{name}\"\nbudget = \"lab/{budget}\"\ngang = \"{gang}\"\npriority = {priority}\n\
-             min_runtime = \"{min_runtime}\"\nwork = \"{work}\"\n{more}\n"
+            "[[workloads]]\nat = \"{at}\"\nname = \"{name}\"\nbudget = \"lab/{team}\"\ngang = \"{gang}\"\npriority = {priority}\n\
+             min_runtime = \"{min_runtime}\"\nwork = \"{work}\"\n"
         );
     }
     let scenario = Scenario::parse("t.toml", &text, &[]).unwrap_or_else(|error| panic!("{error}"));
@@ -53,12 +54,7 @@ fn levels() -> impl Policy {
 
 #[test]
 fn work_within_its_team_s_limit_takes_what_another_team_holds_beyond_its_own() {
-    let work = [
-        ("0:00", "a1", "a", "1x8", 1, "4h", "4h", ""),
-        ("0:00", "a2", "a", "1x8", 1, "4h", "4h", ""),
-        ("1:00", "b1", "b", "1x8", 1, "2h", "2h", ""),
-        ("1:30", "b2", "b", "1x8", 1, "2h", "2h", ""),
-    ];
+    let work = ["0:00 a1 a 1x8 1 4h 4h", "0:00 a2 a 1x8 1 4h 4h", "1:00 b1 b 1x8 1 2h 2h", "1:30 b2 b 1x8 1 2h 2h"];
     let expected = [
         "0:00 start a1",
         "0:00 start a2",
@@ -77,12 +73,7 @@ fn work_within_its_team_s_limit_takes_what_another_team_holds_beyond_its_own() {
 
 #[test]
 fn a_higher_level_takes_a_lower_one_and_never_the_other_way() {
-    let work = [
-        ("0:00", "normal", "a", "2x8", -1, "4h", "2h", ""),
-        ("0:10", "low", "b", "1x8", 0, "0s", "1h", ""),
-        ("0:20", "high", "b", "1x8", 1, "1h", "1h", ""),
-        ("0:30", "low-2", "a", "1x8", -2, "1h", "1h", ""),
-    ];
+    let work = ["0:00 normal a 2x8 -1 4h 2h", "0:10 low b 1x8 0 0s 1h", "0:20 high b 1x8 1 1h 1h", "0:30 low-2 a 1x8 -2 1h 1h"];
     let expected = [
         "0:00 start normal",
         "0:20 normal yields to high",
@@ -105,12 +96,7 @@ fn slurm() -> impl Policy {
 
 #[test]
 fn the_share_qos_takes_normal_work_after_its_exempt_time_and_scavengers_at_once() {
-    let work = [
-        ("0:00", "a1", "a", "1x8", 0, "4h", "4h", ""),
-        ("0:00", "a2", "a", "1x8", 0, "4h", "4h", ""),
-        ("0:30", "b1", "b", "1x8", 0, "1h", "1h", ""),
-        ("1:30", "fill", "b", "1x8", 0, "0s", "4h", ""),
-    ];
+    let work = ["0:00 a1 a 1x8 0 4h 4h", "0:00 a2 a 1x8 0 4h 4h", "0:30 b1 b 1x8 0 1h 1h", "1:30 fill b 1x8 0 0s 4h"];
     let expected = [
         "0:00 start a1",
         "0:00 start a2",
@@ -129,11 +115,7 @@ fn the_share_qos_takes_normal_work_after_its_exempt_time_and_scavengers_at_once(
 
 #[test]
 fn who_used_less_goes_first() {
-    let work = [
-        ("0:00", "a1", "a", "2x8", 0, "2h", "2h", ""),
-        ("0:10", "a2", "a", "2x8", 0, "2h", "2h", ""),
-        ("0:20", "b1", "b", "2x8", 0, "2h", "2h", ""),
-    ];
+    let work = ["0:00 a1 a 2x8 0 2h 2h", "0:10 a2 a 2x8 0 2h 2h", "0:20 b1 b 2x8 0 2h 2h"];
     let expected = ["0:00 start a1", "2:00 a1 completed", "2:00 start b1", "4:00 b1 completed", "4:00 start a2", "6:00 a2 completed"];
     assert_eq!(told(slurm(), &work), expected);
 }

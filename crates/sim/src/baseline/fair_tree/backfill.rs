@@ -37,6 +37,9 @@ pub(super) struct Reservations {
     future: Free,
     /// The same, less what is reserved.
     left: Free,
+    /// What is reserved then, by node, and by which of the reservations.
+    reserved: Vec<Room>,
+    overlapping: Option<Vec<bool>>,
 }
 
 impl Reservations {
@@ -138,6 +141,8 @@ impl Reservations {
     fn earliest(&mut self, desk: &Desk<'_>, gang: &Gang, expected: Span, horizon: Time) -> Option<(Time, Choice)> {
         let now = desk.cluster.free(0);
         self.future.copy(now);
+        self.overlapping = None;
+        let mut freed = Vec::new();
         let mut ends = desk.book.ends().peekable();
         let mut until: Vec<Time> = self.list.iter().map(|one| one.until).collect();
         until.sort_unstable();
@@ -147,25 +152,49 @@ impl Reservations {
             if next > horizon {
                 return None;
             }
+            freed.clear();
             while let Some((_, id)) = ends.next_if(|&(end, _)| end == next) {
                 let workload = desk.book.get(id).expect("it has a lease");
                 let lease = workload.lease().expect("it has a lease");
                 if workload.spec.pool == desk.pool {
                     desk.cluster.give_back(&mut self.future, &workload.spec.gang, &lease.placement);
+                    freed.extend(lease.placement.iter().map(|slot| slot.node));
                 }
             }
             while until.next_if_eq(&next).is_some() {}
-            if self.future.members_at_most(gang.gpus_per_member) < gang.members {
+            self.subtract(desk, next, Time(next.0.saturating_add(expected.0)), &freed);
+            if self.left.members_at_most(gang.gpus_per_member) < gang.members {
                 continue;
-            }
-            let over = Time(next.0.saturating_add(expected.0));
-            self.left.copy(&self.future);
-            for one in self.list.iter().filter(|one| one.from < over && next < one.until) {
-                one.nodes.iter().for_each(|&(node, members)| take(desk, &mut self.left, &one.gang, node, members));
             }
             let from = next.max(desk.at);
             if let Some(nodes) = desk.cluster.place_by_cost(&self.left, gang, &|node| now.room(node).gpus) {
                 return Some((from, nodes));
+            }
+        }
+    }
+
+    /// What is left of the future between two times by the reservations that overlap; the leases on the `freed` nodes have ended since this was
+    /// computed last.
+    fn subtract(&mut self, desk: &Desk<'_>, from: Time, until: Time, freed: &[NodeId]) {
+        let overlaps = |one: &Reservation| one.from < until && from < one.until;
+        let now = Some(self.list.iter().map(overlaps).collect());
+        if self.overlapping == now {
+            for &node in freed {
+                let room = less(self.future.room(node), self.reserved[node.index()]);
+                desk.cluster.set_room(&mut self.left, node, room);
+            }
+            return;
+        }
+        self.overlapping = now;
+        self.reserved.clear();
+        self.reserved.resize(self.future.nodes(), Room::default());
+        self.left.copy(&self.future);
+        for one in self.list.iter().filter(|one| overlaps(one)) {
+            for &(node, members) in &one.nodes {
+                let reserved = &mut self.reserved[node.index()];
+                *reserved = reserved.plus(desk.cluster.member(node, &one.gang), members);
+                let room = less(self.future.room(node), *reserved);
+                desk.cluster.set_room(&mut self.left, node, room);
             }
         }
     }
@@ -178,13 +207,18 @@ impl Reservations {
     }
 }
 
-/// Takes a gang's members on a node out of a picture; what is not there cannot be taken.
+/// Takes a gang's members on a node out of a picture.
 fn take(desk: &Desk<'_>, free: &mut Free, gang: &Gang, node: NodeId, members: u32) {
-    let (room, member) = (free.room(node), desk.cluster.member(node, gang));
-    let left = Room {
-        gpus: room.gpus.saturating_sub(member.gpus * members),
-        cpus: room.cpus.saturating_sub(member.cpus * members),
-        memory: room.memory.saturating_sub(member.memory * u64::from(members)),
-    };
+    let taken = Room::default().plus(desk.cluster.member(node, gang), members);
+    let left = less(free.room(node), taken);
     desk.cluster.set_room(free, node, left);
+}
+
+/// What is left of a room; what is not there cannot be taken.
+fn less(room: Room, taken: Room) -> Room {
+    Room {
+        gpus: room.gpus.saturating_sub(taken.gpus),
+        cpus: room.cpus.saturating_sub(taken.cpus),
+        memory: room.memory.saturating_sub(taken.memory),
+    }
 }

@@ -92,6 +92,8 @@ pub(super) struct Running {
     starts: u64,
     /// GPUs in the share QOS, by account.
     share: BTreeMap<BudgetId, u32>,
+    /// GPUs of all jobs, by QOS.
+    gpus: [u32; 4],
 }
 
 impl Running {
@@ -105,6 +107,7 @@ impl Running {
         self.starts += 1;
         let gpus = job.gang.gpus().0;
         self.count(job.leaf, qos, gpus, 1);
+        self.gpus[qos as usize] += gpus;
         let held = Held { leaf: job.leaf, member: job.member, gpus, qos, eligible: job.eligible, order: self.starts };
         self.rows.insert(job.id, held);
     }
@@ -113,6 +116,7 @@ impl Running {
     pub(super) fn end(&mut self, id: WorkloadId) -> Option<Held> {
         let held = self.rows.remove(&id)?;
         self.count(held.leaf, held.qos, held.gpus, -1);
+        self.gpus[held.qos as usize] -= held.gpus;
         Some(held)
     }
 
@@ -127,6 +131,11 @@ impl Running {
     /// A job's QOS.
     pub(super) fn qos(&self, id: WorkloadId) -> Option<Qos> {
         self.rows.get(&id).map(|held| held.qos)
+    }
+
+    /// GPUs of jobs of QOS up to this one.
+    pub(super) fn gpus_up_to(&self, qos: Qos) -> u32 {
+        self.gpus[..=qos as usize].iter().sum()
     }
 
     /// Jobs of QOS up to this one: the lowest first, and of those the youngest.

@@ -78,10 +78,21 @@ struct FairTree {
 /// What a pass has found out: valid until something becomes free.
 #[derive(Default)]
 struct Failed {
-    /// No room now for this shape beside so many reservations.
-    placing: BTreeSet<(usize, usize)>,
-    /// Nobody whom this QOS may preempt makes room for this shape.
-    preempting: BTreeSet<(usize, Qos)>,
+    /// By shape, for how many reservations to outlast there is no room now: this many or more.
+    placing: Vec<usize>,
+    /// By shape, whom it may preempt in vain: this QOS or lower.
+    preempting: Vec<Option<Qos>>,
+}
+
+impl Failed {
+    fn new(shapes: usize) -> Failed {
+        Failed { placing: vec![usize::MAX; shapes], preempting: vec![None; shapes] }
+    }
+
+    /// Reservations are others now.
+    fn forget_placing(&mut self) {
+        self.placing.fill(usize::MAX);
+    }
 }
 
 impl Queue for FairTree {
@@ -274,7 +285,7 @@ impl FairTree {
                 desk.start(job.id, &choice, TOP);
                 let qos = self.qos(&job);
                 self.started(desk, &job, qos);
-            } else if !self.preempt(desk, &job, &mut Failed::default()) {
+            } else if !self.preempt(desk, &job, &mut Failed::new(self.shapes.len())) {
                 break;
             }
             done += 1;
@@ -286,12 +297,12 @@ impl FairTree {
     fn backfill_pass(&mut self, desk: &mut Desk<'_>) {
         self.reservations.clear();
         let horizon = desk.at + self.settings.backfill_window;
-        let mut failed = Failed::default();
+        let mut failed = Failed::new(self.shapes.len());
         let mut gone = BTreeSet::new();
         for number in 0..self.pending.len().min(self.settings.backfill_jobs as usize) {
             let job = self.pending[number];
             let outlasted = self.reservations.outlasted(desk, job.expected);
-            if !failed.placing.contains(&(job.shape, outlasted)) {
+            if outlasted < failed.placing[job.shape] {
                 if let Some(choice) = self.reservations.place(desk, &job.gang, outlasted) {
                     desk.start(job.id, &choice, BACKFILL);
                     self.reservations.started(desk, &job.gang, &choice, outlasted);
@@ -300,7 +311,7 @@ impl FairTree {
                     gone.insert(job.id);
                     continue;
                 }
-                failed.placing.insert((job.shape, outlasted));
+                failed.placing[job.shape] = outlasted;
             }
             if self.preempt(desk, &job, &mut failed) {
                 gone.insert(job.id);
@@ -308,7 +319,7 @@ impl FairTree {
             } else if self.reservations.count() < self.settings.backfill_reservations as usize
                 && self.reservations.reserve(desk, &job, horizon).is_some()
             {
-                failed.placing.clear();
+                failed.forget_placing();
             }
         }
         self.pending.retain(|job| !gone.contains(&job.id));
@@ -322,7 +333,8 @@ impl FairTree {
             (PreemptFor::Share, Qos::Share | Qos::Debug) => Qos::Normal,
             _ => Qos::Scavenger,
         };
-        if failed.preempting.contains(&(job.shape, reach)) {
+        let within = desk.cluster.free(0).members_at_most(1) + self.running.gpus_up_to(reach);
+        if failed.preempting[job.shape] >= Some(reach) || within < job.gang.gpus().0 {
             return false;
         }
         let may_stop = |id: &WorkloadId| {
@@ -337,7 +349,7 @@ impl FairTree {
         self.prey.gather(desk, self.running.up_to(reach).into_iter().filter(may_stop));
         let eviction = if self.prey.may_fit(&job.gang) { self.prey.evict(desk, &job.gang) } else { None };
         let Some(eviction) = eviction.filter(|eviction| !eviction.victims.is_empty()) else {
-            failed.preempting.insert((job.shape, reach));
+            failed.preempting[job.shape] = Some(reach);
             return false;
         };
         let licence = if reach == Qos::Scavenger { Licence::Unallocated } else { Licence::Share };

@@ -74,7 +74,7 @@ impl Lines {
     }
 
     /// All lines, or only those in which somebody came to wait since this was asked last.
-    pub(super) fn to_try(&mut self, all: bool) -> Vec<Key> {
+    pub(super) fn take_turns(&mut self, all: bool) -> Vec<Key> {
         let touched = std::mem::take(&mut self.touched);
         if all { self.lines.keys().copied().collect() } else { touched.into_iter().collect() }
     }

@@ -134,7 +134,7 @@ impl Priority {
     /// Tries everybody in order: free GPUs, then others'. What fails for one fails for all behind it that need and may the same, as every
     /// start leaves less.
     fn pass(&mut self, desk: &mut Desk<'_>, all: bool) {
-        let keys = self.lines.to_try(all);
+        let keys = self.lines.take_turns(all);
         let mut next: BinaryHeap<_> = keys.into_iter().filter_map(|key| self.turn(key)).collect();
         let mut full = vec![false; self.lines.shapes()];
         let mut hopeless = BTreeSet::new();
