@@ -7,6 +7,7 @@
 //! - `delivered`: charged GPUs of allocated leases, less refunds, which are taken out of the hours they were charged in.
 
 use super::HOUR;
+use super::hours::Hour;
 use std::collections::BTreeMap;
 use stipend_core::entry::BudgetEntry;
 use stipend_core::id::{BudgetId, PoolId};
@@ -14,26 +15,6 @@ use stipend_core::quantity::{Claim, GpuMs, Gpus, Time};
 
 /// No cap on the way to the root.
 const NO_CAP: i64 = i64::MAX;
-
-/// GPU time × [`Claim::WHOLE`], so that a claim's part of the capacity stays an integer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Fine(pub i128);
-
-impl Fine {
-    /// In the finer unit.
-    pub(super) fn of(time: GpuMs) -> Fine {
-        Fine(i128::from(time.0) * i128::from(Claim::WHOLE.0))
-    }
-}
-
-/// One hour of one budget; the last hour of a run may be shorter.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Hour {
-    pub owed: Fine,
-    /// claim × capacity.
-    pub entitled: Fine,
-    pub delivered: GpuMs,
-}
 
 /// A change of one leaf's allocated work, in charged GPUs of one workload.
 #[derive(Clone, Copy, Debug)]
@@ -82,10 +63,7 @@ impl Meter {
             return;
         }
         let demand = self.running + self.ready;
-        let entitled = i128::from(self.claim.0) * i128::from(capacity);
-        hour.entitled.0 += entitled * i128::from(ms);
-        hour.owed.0 += entitled.min(i128::from(demand) * i128::from(Claim::WHOLE.0)) * i128::from(ms);
-        hour.delivered += GpuMs(self.running * ms);
+        hour.add(ms, self.claim, capacity, demand, self.running);
         self.demand += GpuMs(demand * ms);
     }
 

@@ -8,8 +8,10 @@
 
 mod delivery;
 mod figures;
+pub mod hours;
 mod nodes;
 mod roster;
+pub mod series;
 mod summary;
 #[cfg(test)]
 mod tests;

@@ -1,8 +1,9 @@
 //! From exact sums to the result: the only place where figures become floating point.
 
 use super::Metrics;
-use super::delivery::{Fine, Meter};
+use super::delivery::Meter;
 use super::figures::{Score, Sums, arrears};
+use super::hours::Fine;
 use super::waits::{SlowdownLog, WaitLog};
 use crate::percentile::nearest_rank;
 use crate::result::{Arrears, BudgetResult, PolicyResult, Slowdown, Slowdowns, Waits, WaitsByClass};
@@ -87,7 +88,7 @@ impl Metrics {
     }
 
     /// How long the last hour bucket is.
-    fn last_hour(&self) -> Span {
+    pub(super) fn last_hour(&self) -> Span {
         match self.measured().0 % super::HOUR.0 {
             0 => super::HOUR,
             rest => Span(rest),
@@ -108,7 +109,7 @@ impl Metrics {
 }
 
 /// Milliseconds in an hour.
-const HOUR_MS: f64 = 3_600_000.0;
+pub(super) const HOUR_MS: f64 = 3_600_000.0;
 
 fn waits(mut log: WaitLog) -> Waits {
     log.waits.sort_unstable();
@@ -124,7 +125,7 @@ fn slowdown(log: &SlowdownLog) -> Slowdown {
 }
 
 /// What was met of what was owed; `None` where nothing was owed.
-fn part(score: Score) -> Option<f64> {
+pub(super) fn part(score: Score) -> Option<f64> {
     ratio(score.met, score.owed)
 }
 

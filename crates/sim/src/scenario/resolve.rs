@@ -12,15 +12,12 @@ use crate::generate::lab::{Lab, Team};
 use crate::generate::lab_file::LabFile;
 use crate::labels::Labels;
 use crate::random::cumulative;
-use crate::trace::Trace;
-use crate::trace::rules::{Rules, SharesText, TraceFile};
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use stipend_core::id::{BudgetId, UserId};
 use stipend_core::knobs::Knobs;
 use stipend_core::quantity::{Ppm, Span, Time};
-use stipend_core::spec::{LeafOrder, NodeSpec, PoolShare};
+use stipend_core::spec::NodeSpec;
 use toml::Spanned;
 
 /// What is known while a scenario is resolved.
@@ -163,58 +160,5 @@ impl Parts<'_> {
             Some(message) => Err(self.source.error(file.span(), format!("{message}; a smaller lab has large = 0"))),
             None => Ok(lab),
         }
-    }
-
-    fn trace(&mut self, file: &Spanned<TraceFile>, folder: &Path) -> Result<(Trace, Rules), ScenarioError> {
-        let written = file.get_ref();
-        let Some(name) = &written.file else {
-            return Err(self.source.error(file.span(), "the scenario replays a file: name it with --set trace=FILE"));
-        };
-        if let Some(bounds) =
-            written.estimates.as_ref().filter(|bounds| bounds.get_ref()[0].0 == Ppm(0) || bounds.get_ref()[1] < bounds.get_ref()[0])
-        {
-            let message = "estimates: two multiples of the work such as [1.05, 2.05]; the first is above 0 and at most the second";
-            return Err(self.source.error(bounds.span(), message));
-        }
-        let from = if self.source.is_override(&name.span()) { Path::new("") } else { folder };
-        let path: PathBuf = from.join(name.get_ref());
-        let input = File::open(&path).map_err(|source| ScenarioError::Unreadable { path: path.clone(), source })?;
-        let shown = path.display().to_string();
-        let wrong = |message: String| ScenarioError::File { file: shown.clone(), message };
-        let mut trace = Trace::read(input).map_err(wrong)?;
-        let budgets = self.team_budgets(written, &mut trace).map_err(|message| self.source.error(file.span(), message))?;
-        let first_user = self.labels.users.len() as u32;
-        self.labels.users.extend(trace.users.iter().cloned());
-        let gpus_per_node = self.nodes.iter().map(|node| node.gpus).max().unwrap_or(8);
-        let rules = written.rules(budgets, first_user, &self.knobs, gpus_per_node);
-        // A trace has few sizes and many rows.
-        let mut sizes: BTreeMap<(u32, u32), Option<String>> = BTreeMap::new();
-        trace.leave_out(|row| sizes.entry((row.members, row.gpus)).or_insert_with(|| never_fits(&rules.gang(row), &self.nodes)).clone());
-        if trace.rows.is_empty() {
-            return Err(wrong(format!("no row can be used{}", trace.notes())));
-        }
-        if written.strict && trace.bad_rows > 0 {
-            return Err(wrong(format!("{} rows cannot be used, and `strict` is set{}", trace.bad_rows, trace.notes())));
-        }
-        Ok((trace, rules))
-    }
-
-    /// The budget of each team: found by the template, or made.
-    fn team_budgets(&mut self, file: &TraceFile, trace: &mut Trace) -> Result<Vec<BudgetId>, String> {
-        let template = file.budget.as_ref().map_or("trace/{team}", |budget| budget.get_ref());
-        let paths: Vec<String> = trace.teams.iter().map(|team| template.replace("{team}", &team.replace('/', "-"))).collect();
-        if file.shares == SharesText::Listed {
-            let found: Vec<Result<BudgetId, String>> = paths.iter().map(|path| self.tree.leaf(path)).collect();
-            trace.leave_out(|row| found[row.team as usize].as_ref().err().cloned());
-            return Ok(found.into_iter().map(Result::unwrap_or_default).collect());
-        }
-        if self.tree.specs.is_empty() {
-            let root = template.split('/').next().unwrap_or("trace");
-            self.tree.add(root, PoolShare { share: Ppm::ONE, ..PoolShare::default() }, LeafOrder::Priority)?;
-        }
-        let usage = trace.usage_by_team(file.shares == SharesText::Equal);
-        let total: u128 = usage.iter().sum::<u128>().max(1);
-        let share = |usage: u128| PoolShare { share: Ppm((usage * 1_000_000 / total) as u32), ..PoolShare::default() };
-        paths.iter().zip(&usage).map(|(path, &usage)| self.tree.add(path, share(usage), LeafOrder::Priority)).collect()
     }
 }

@@ -1,8 +1,11 @@
-//! Which column holds what, and how a record becomes a row.
+//! CSV with a header that names what each column holds: ours, the benchmark's, Philly's.
 
+use super::builder::Builder;
+use super::csv::{Fields, record};
+use super::input::{Input, Line};
 use super::number::{civil_ms, integer, seconds_ms};
-use super::{Labels, Row};
-use csv::ByteRecord;
+use super::outcome::Outcome;
+use super::{Row, cut_record};
 use stipend_core::spec::OnPreempt;
 
 /// How a form writes its times of submission.
@@ -13,7 +16,7 @@ enum Clock {
 }
 
 /// The columns of one form, by their position in the header.
-pub(super) struct Columns {
+struct Columns {
     clock: Clock,
     submit: usize,
     work: usize,
@@ -27,21 +30,51 @@ pub(super) struct Columns {
     priority: Option<usize>,
     fails: Option<usize>,
     status: Option<usize>,
+    pools: Option<usize>,
     width: usize,
+}
+
+/// Reads the whole file.
+pub(super) fn read(input: &mut Input<'_>, builder: &mut Builder) -> Result<(), String> {
+    let mut fields = Fields::default();
+    let columns = match record(input).map_err(|error| error.to_string())? {
+        Some(header) => Columns::find(&header, &mut fields)?,
+        None => return Err("the file is empty".into()),
+    };
+    if columns.clock == Clock::WallClock {
+        builder.called("Philly CSV");
+        builder.epoch_ms(0);
+    }
+    while let Some(line) = record(input).map_err(|error| error.to_string())? {
+        if line.text.is_empty() {
+            continue;
+        }
+        match columns.row(&line, &mut fields, builder) {
+            Ok(row) => builder.push(row)?,
+            Err(reason) => builder.bad(line.number, reason),
+        }
+    }
+    Ok(())
+}
+
+/// What the columns of a header are called.
+pub(super) fn names(header: &[u8], fields: &mut Fields) -> Vec<String> {
+    let header = header.strip_prefix(b"\xef\xbb\xbf").unwrap_or(header);
+    fields.cut(header);
+    (0..fields.len()).map(|index| String::from_utf8_lossy(&fields.get(header, index)).into_owned()).collect()
 }
 
 impl Columns {
     /// Finds the form by its header.
-    pub(super) fn detect(header: &ByteRecord) -> Result<Columns, String> {
-        let find = |name: &str| {
-            header.iter().position(|h| h.trim_ascii().strip_prefix(b"\xef\xbb\xbf").unwrap_or(h.trim_ascii()) == name.as_bytes())
-        };
+    fn find(header: &Line<'_>, fields: &mut Fields) -> Result<Columns, String> {
+        let names = names(header.text, fields);
+        let find = |name: &str| names.iter().position(|known| known == name);
         let (clock, submit, work) = if let (Some(submit), Some(work)) = (find("submit_s"), find("work_s").or(find("runtime_s"))) {
             (Clock::Seconds, submit, work)
         } else if let (Some(submit), Some(work)) = (find("timestamp"), find("duration")) {
             (Clock::WallClock, submit, work)
         } else {
-            return Err(unknown_header(header));
+            return Err(unknown_header(&names));
         };
         let members = find("members").filter(|_| find("gpus_per_member").is_some());
         let gpus = members.and_then(|_| find("gpus_per_member")).or(find("gpus")).or(find("num_gpus"));
@@ -49,7 +82,7 @@ impl Columns {
             clock,
             submit,
             work,
-            gpus: gpus.ok_or_else(|| unknown_header(header))?,
+            gpus: gpus.ok_or_else(|| unknown_header(&names))?,
             members,
             team: find("team").or(find("cluster")),
             user: find("user"),
@@ -59,65 +92,80 @@ impl Columns {
             priority: find("priority"),
             fails: find("fails"),
             status: find("status"),
-            width: header.len(),
+            pools: find("pools"),
+            width: names.len(),
         })
     }
 
-    /// Whether the trace names its users.
-    pub(super) fn has_users(&self) -> bool {
-        self.user.is_some()
-    }
-
     /// One workload, or why it is none.
-    pub(super) fn row(&self, record: &ByteRecord, teams: &mut Labels, users: &mut Labels) -> Result<Row, String> {
-        if record.len() != self.width {
-            return Err(format!("has {} fields, the header has {}", record.len(), self.width));
+    fn row(&self, line: &Line<'_>, fields: &mut Fields, builder: &mut Builder) -> Result<Row, String> {
+        if line.cut {
+            return Err(cut_record());
         }
+        fields.cut(line.text);
+        if fields.len() != self.width {
+            return Err(format!("has {} fields, the header has {}", fields.len(), self.width));
+        }
+        let field = |column: usize| fields.get(line.text, column);
         let submit_ms = match self.clock {
-            Clock::Seconds => seconds_ms(&record[self.submit]),
-            Clock::WallClock => civil_ms(&record[self.submit]),
+            Clock::Seconds => needed(&field(self.submit), "time of submission", seconds_ms)?,
+            Clock::WallClock => needed(&field(self.submit), "time of submission", civil_ms)?,
         };
-        let submit_ms = submit_ms.ok_or_else(|| wrong("time of submission", &record[self.submit]))?;
-        let work_ms = seconds_ms(&record[self.work]).ok_or_else(|| wrong("run time", &record[self.work]))?;
-        let gpus = count(&record[self.gpus]).ok_or_else(|| wrong("number of GPUs, at least 1", &record[self.gpus]))?;
-        let members = match self.members {
-            Some(column) => count(&record[column]).ok_or_else(|| wrong("number of members, at least 1", &record[column]))?,
-            None => 0,
+        let work_ms = needed(&field(self.work), "run time", seconds_ms)?;
+        let gpus = needed(&field(self.gpus), "number of GPUs, at least 1", count)?;
+        let members = self.members.map_or(Ok(0), |column| needed(&field(column), "number of members, at least 1", count))?;
+        let optional = |column: Option<usize>| column.map(field).filter(|text| !text.is_empty());
+        let fails = match optional(self.fails) {
+            Some(text) => needed(&text, "fails (0 or 1)", integer)? != 0,
+            None => false,
         };
-        let limit_ms = optional(self.limit, record, "time limit", seconds_ms)?.unwrap_or(0);
-        let min_runtime_ms = optional(self.min_runtime, record, "min runtime", seconds_ms)?.unwrap_or(-1);
-        let on_preempt = optional(self.on_preempt, record, "on_preempt (resume, restart or end)", on_preempt)?;
-        let priority = optional(self.priority, record, "priority", |text| i16::try_from(integer(text)?).ok())?.unwrap_or(0);
-        let fails = optional(self.fails, record, "fails (0 or 1)", |text| Some(integer(text)? != 0))?.unwrap_or(false);
-        let completed = optional(self.status, record, "status", |text| Some(integer(text)? == 1))?.unwrap_or(true);
-        let team = teams.number(self.team.map_or(b"".as_slice(), |column| &record[column]));
-        let user = self.user.map_or(team, |column| users.number(&record[column]));
+        let completed = match optional(self.status) {
+            Some(text) => needed(&text, "status", integer)? == 1,
+            None => true,
+        };
+        let outcome = match self.fails.or(self.status) {
+            _ if fails || !completed => Outcome::Failed,
+            Some(_) => Outcome::Completed,
+            None => Outcome::Unknown,
+        };
+        let team = builder.team(&self.team.map_or(b"".as_slice().into(), field))?;
+        let user = self.user.map_or(Ok(team), |column| builder.user(&field(column)))?;
         Ok(Row {
             submit_ms,
+            // Such a file has no way to say that something never ran.
             work_ms: work_ms.max(1000),
-            limit_ms,
-            min_runtime_ms,
+            limit_ms: optional(self.limit).map_or(Ok(0), |text| needed(&text, "time limit", seconds_ms))?,
+            min_runtime_ms: optional(self.min_runtime).map(|text| needed(&text, "min runtime", seconds_ms)).transpose()?,
             members,
             gpus,
             team,
             user,
-            priority,
-            on_preempt,
-            fails: fails || !completed,
+            pools: optional(self.pools).map_or(Ok(0), |text| builder.pools(&text, b'|'))?,
+            priority: optional(self.priority).map_or(Ok(0), |text| needed(&text, "priority", priority))?,
+            on_preempt: optional(self.on_preempt)
+                .map(|text| needed(&text, "on_preempt (resume, restart or end)", on_preempt))
+                .transpose()?,
+            outcome,
+            ..Row::default()
         })
     }
 }
 
-fn count(text: &[u8]) -> Option<u32> {
+/// A field's value, or what it is not.
+pub(super) fn needed<T>(text: &[u8], name: &str, parse: impl Fn(&[u8]) -> Option<T>) -> Result<T, String> {
+    parse(text).ok_or_else(|| {
+        let shown = &text[..text.len().min(64)];
+        format!("`{}` is no {name}", String::from_utf8_lossy(shown))
+    })
+}
+
+/// A number of GPUs, members or processors.
+pub(super) fn count(text: &[u8]) -> Option<u32> {
     u32::try_from(integer(text)?).ok().filter(|&n| (1..=1_000_000).contains(&n))
 }
 
-/// An optional column; an empty field counts as none.
-fn optional<T>(column: Option<usize>, record: &ByteRecord, name: &str, parse: impl Fn(&[u8]) -> Option<T>) -> Result<Option<T>, String> {
-    match column.map(|column| &record[column]) {
-        None | Some(b"") => Ok(None),
-        Some(text) => parse(text).map(Some).ok_or_else(|| wrong(name, text)),
-    }
+fn priority(text: &[u8]) -> Option<i16> {
+    i16::try_from(integer(text)?).ok()
 }
 
 fn on_preempt(text: &[u8]) -> Option<OnPreempt> {
@@ -129,14 +177,9 @@ fn on_preempt(text: &[u8]) -> Option<OnPreempt> {
     }
 }
 
-fn wrong(name: &str, text: &[u8]) -> String {
-    format!("`{}` is no {name}", String::from_utf8_lossy(text))
-}
-
-fn unknown_header(header: &ByteRecord) -> String {
-    let names: Vec<_> = header.iter().map(String::from_utf8_lossy).collect();
+fn unknown_header(names: &[String]) -> String {
+    let shown: String = names.join(",").chars().take(200).collect();
     format!(
-        "the header `{}` is none that is known: expected submit_s, work_s, gpus, … (ours), submit_s, runtime_s, gpus, … (bench) or timestamp, duration, num_gpus, … (Philly)",
-        names.join(",")
+        "the header `{shown}` is none that is known: expected submit_s, work_s, gpus, … (ours), submit_s, runtime_s, gpus, … (bench) or timestamp, duration, num_gpus, … (Philly)",
     )
 }

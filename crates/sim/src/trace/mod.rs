@@ -1,114 +1,163 @@
 //! Workloads from files.
 //!
-//! Three forms of CSV are read, told apart by their header; the order of the columns is free and further columns are left aside.
+//! A trace is read as it comes, compressed or not, and told apart by what stands in it ([`form`]); each form has a reader of its own, which
+//! pushes rows into a [`builder::Builder`]. Every form, field and rule is listed in `docs/reference/traces.md`.
 //!
-//! - *ours*: `submit_s`, `work_s` (seconds, up to three decimals), and `gpus`, or `members` and `gpus_per_member`; optionally `team`, `user`,
-//!   `min_runtime_s` (0 is unallocated work), `time_limit_s`, `on_preempt` (`resume`, `restart`, `end`), `priority`, `fails` (0 or 1).
-//! - *bench*: `submit_s`, `runtime_s`, `gpus`, `timelimit_s`, `min_runtime_s`, `user`, `team`, `status` (1 completes, anything else fails), `priority`.
-//! - *Philly*: `timestamp` (`2017-10-09 07:01:55`, wall clock, taken as it is), `duration` in seconds, `num_gpus`, `cluster` (the team).
-//!
-//! Rows need not be in order; times count from the earliest row. Equal rows are different workloads. Work of 0 s is taken as 1 s. A row that
-//! cannot be read is counted and the first few are kept with their lines, so that nothing is left out in silence.
+//! Rows need not be in order; times count from the earliest row. Equal rows are different workloads. A row that cannot be read is counted
+//! and the first few are kept with their lines, so that nothing is left out in silence.
 
+mod builder;
 mod columns;
+mod csv;
+mod form;
+mod input;
 mod number;
+mod openb;
+pub mod outcome;
+pub mod overview;
+pub(crate) mod replay;
 pub(crate) mod rules;
+pub(crate) mod shares;
+mod swf;
 
-use columns::Columns;
-use csv::{ByteRecord, ReaderBuilder};
-use std::collections::{BTreeMap, HashMap};
+use builder::Builder;
+use input::Input;
+use outcome::Outcome;
+use std::collections::BTreeMap;
 use std::io::Read;
 use stipend_core::spec::OnPreempt;
 
-/// One workload of a trace as its file has it; 56 bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub use builder::Reading;
+pub(crate) use number::civil;
+
+/// One workload of a trace as its file has it. Until the trace is whole its times count from the file's own zero.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Row {
-    /// Submission, ms after the trace's first.
+    /// Submission, ms after the trace's first arrival.
     pub submit_ms: i64,
-    /// Work in ms.
+    /// When it could first start (begin time reached, dependencies met); `None` where the trace does not tell it from the submission.
+    pub eligible_ms: Option<i64>,
+    /// When it started; `None` where the trace does not say, or it never did.
+    pub start_ms: Option<i64>,
+    /// When it ended; `None` where the trace does not say, or it still ran.
+    pub end_ms: Option<i64>,
+    /// How long it ran, ms over all attempts; 0: it never ran, or only for an instant that its reader does not count as running.
     pub work_ms: i64,
     /// Time limit in ms; 0 where the trace has none.
     pub limit_ms: i64,
-    /// Contract in ms; negative where the trace has none.
-    pub min_runtime_ms: i64,
+    /// Contract in ms; `None` where the trace has none, 0 for unallocated work.
+    pub min_runtime_ms: Option<i64>,
     /// Members; 0 where the trace has only the sum of the GPUs.
     pub members: u32,
-    /// GPUs of each member, or of all.
+    /// GPUs of each member, or of all; at least 1.
     pub gpus: u32,
+    /// CPUs in all; 0 where the trace does not say.
+    pub cpus: u32,
+    /// Memory in all, MiB; 0 where the trace does not say.
+    pub memory_mib: u32,
     /// Index into [`Trace::teams`].
     pub team: u32,
     /// Index into [`Trace::users`].
     pub user: u32,
+    /// Index into [`Trace::pools`]; 0 is any pool.
+    pub pools: u32,
     /// Priority; 0 where the trace has none.
     pub priority: i16,
     /// What happens on preemption; `None` where the trace does not say.
     pub on_preempt: Option<OnPreempt>,
-    /// Whether it fails at its end.
-    pub fails: bool,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// Whether it waited for another workload of the trace to end.
+    pub depends: bool,
+}
+
+impl Row {
+    /// When it begins to wait for GPUs, ms.
+    pub fn arrival_ms(&self) -> i64 {
+        self.eligible_ms.map_or(self.submit_ms, |eligible| eligible.max(self.submit_ms))
+    }
+
+    /// The same with all times counted from `zero`.
+    fn shifted(self, zero: i64) -> Row {
+        let shift = |ms: i64| ms.saturating_sub(zero);
+        Row {
+            submit_ms: shift(self.submit_ms),
+            eligible_ms: self.eligible_ms.map(shift),
+            start_ms: self.start_ms.map(shift),
+            end_ms: self.end_ms.map(shift),
+            ..self
+        }
+    }
+
+    /// GPUs of all members.
+    pub fn all_gpus(&self) -> u64 {
+        u64::from(self.gpus) * u64::from(self.members.max(1))
+    }
+
+    /// GPU time, ms.
+    pub fn gpu_ms(&self) -> u128 {
+        u128::from(self.all_gpus()) * u128::from(self.work_ms.unsigned_abs())
+    }
 }
 
 /// A row that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadRow {
-    /// Its line in the file.
+    /// Its line in the file; for forms that are no lines, its number.
     pub line: u64,
     /// Why.
     pub reason: String,
 }
 
-/// A whole trace, by submission; rows of one instant as in the file.
+/// How many rows one reason concerns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Counted {
+    /// The reason, or the rule.
+    pub reason: &'static str,
+    /// How many rows.
+    pub rows: u64,
+    /// The line of the first of them; 0 where it is not known any more.
+    pub first_line: u64,
+}
+
+/// A whole trace, by arrival; rows of one instant as in the file.
 #[derive(Clone, Debug, Default)]
 pub struct Trace {
+    /// The form it was read as, in words.
+    pub form: &'static str,
+    /// What the file says about itself.
+    pub about: Vec<String>,
+    /// What 0 ms in the rows is in ms since 1970; `None` where the file has no dates.
+    pub epoch_ms: Option<i64>,
     /// Its workloads.
     pub rows: Vec<Row>,
     /// The teams' names, in the order of their first rows.
     pub teams: Vec<String>,
     /// The users' names. A trace without users has one for each team, with the team's name.
     pub users: Vec<String>,
+    /// Whether the file has users.
+    pub names_users: bool,
+    /// The lists of pools that rows accept, each in order of preference; the first is empty: any.
+    pub pools: Vec<Vec<String>>,
     /// How many rows cannot be used.
     pub bad_rows: u64,
     /// The first of them.
     pub bad_examples: Vec<BadRow>,
+    /// What was read and is no workload of its own.
+    pub skipped: Vec<Counted>,
+    /// Where a rule had to decide.
+    pub ruled: Vec<Counted>,
     /// Why readable rows were left out, and how many.
     pub left_out: Vec<String>,
+    /// What the scenario's rules had to settle.
+    pub(crate) said: Vec<String>,
 }
-
-/// So many unusable rows are kept as examples.
-const EXAMPLES: usize = 5;
 
 impl Trace {
     /// Reads a trace; an error is one of the header or of the medium, never of a single row.
-    pub fn read(input: impl Read) -> Result<Trace, String> {
-        let mut reader = ReaderBuilder::new().flexible(true).buffer_capacity(1 << 18).from_reader(input);
-        let header = reader.byte_headers().map_err(|e| e.to_string())?.clone();
-        let columns = Columns::detect(&header)?;
-        // With lines that end in CR LF the reader's count is one behind: it stops between the two.
-        let behind = u64::from(reader.position().line() == 1);
-        let mut trace = Trace::default();
-        let (mut teams, mut users) = (Labels::default(), Labels::default());
-        let mut record = ByteRecord::new();
-        loop {
-            match reader.read_byte_record(&mut record) {
-                Ok(false) => break,
-                Ok(true) => match columns.row(&record, &mut teams, &mut users) {
-                    Ok(row) => trace.rows.push(row),
-                    Err(reason) => trace.bad(record.position().map_or(0, csv::Position::line) + behind, reason),
-                },
-                Err(error) => return Err(error.to_string()),
-            }
-        }
-        trace.teams = teams.names;
-        trace.users = if columns.has_users() { users.names } else { trace.teams.clone() };
-        trace.settle();
-        Ok(trace)
-    }
-
-    /// Counts an unusable row.
-    pub(crate) fn bad(&mut self, line: u64, reason: String) {
-        self.bad_rows += 1;
-        if self.bad_examples.len() < EXAMPLES {
-            self.bad_examples.push(BadRow { line, reason });
-        }
+    pub fn read(input: impl Read, reading: Reading) -> Result<Trace, String> {
+        let mut input = Input::open(input).map_err(|error| error.to_string())?;
+        form::read(&mut input, reading)
     }
 
     /// Takes out the rows for which `why` has a reason; each reason is kept once, with how many rows it concerns.
@@ -131,42 +180,40 @@ impl Trace {
         examples.chain(self.left_out.iter().map(|reason| format!("\n  {reason}"))).collect()
     }
 
+    /// What readers should know though nothing is wrong: what was skipped, and where a rule had to decide.
+    pub fn remarks(&self) -> Vec<String> {
+        let first = |one: &Counted| if one.first_line > 0 { format!(" (the first in line {})", one.first_line) } else { String::new() };
+        let skipped = self.skipped.iter().map(|one| format!("{} rows are left aside: {}{}", one.rows, one.reason, first(one)));
+        let ruled = self.ruled.iter().map(|one| format!("{} rows: {}{}", one.rows, one.reason, first(one)));
+        skipped.chain(ruled).chain(self.said.iter().cloned()).collect()
+    }
+
     /// GPU time of each team in ms, or 1 for each.
     pub(crate) fn usage_by_team(&self, equal: bool) -> Vec<u128> {
         let mut usage = vec![u128::from(equal); self.teams.len()];
         for row in self.rows.iter().filter(|_| !equal) {
-            usage[row.team as usize] += u128::from(row.gpus) * u128::from(row.members.max(1)) * u128::from(row.work_ms.unsigned_abs());
+            usage[row.team as usize] += row.gpu_ms();
         }
         usage
     }
 
-    /// In order of submission, from the first.
+    /// In order of arrival, from the first.
     fn settle(&mut self) {
-        if !self.rows.is_sorted_by_key(|row| row.submit_ms) {
-            self.rows.sort_by_key(|row| row.submit_ms);
+        if !self.rows.is_sorted_by_key(Row::arrival_ms) {
+            self.rows.sort_by_key(Row::arrival_ms);
         }
-        let first = self.rows.first().map_or(0, |row| row.submit_ms);
-        self.rows.iter_mut().for_each(|row| row.submit_ms -= first);
+        let first = self.rows.first().map_or(0, Row::arrival_ms);
+        if first == 0 {
+            return;
+        }
+        self.rows.iter_mut().for_each(|row| *row = row.shifted(first));
+        self.epoch_ms = self.epoch_ms.map(|epoch| epoch.saturating_add(first));
     }
 }
 
-/// Names by number, in the order of their first appearance. Bytes that are no UTF-8 are shown as replacement characters, yet names that differ stay apart.
-#[derive(Default)]
-struct Labels {
-    numbers: HashMap<Box<[u8]>, u32>,
-    names: Vec<String>,
-}
-
-impl Labels {
-    fn number(&mut self, name: &[u8]) -> u32 {
-        if let Some(&number) = self.numbers.get(name) {
-            return number;
-        }
-        let number = self.names.len() as u32;
-        self.numbers.insert(name.into(), number);
-        self.names.push(String::from_utf8_lossy(name).into_owned());
-        number
-    }
+/// Why a record that was [cut](input::Line) cannot be read.
+fn cut_record() -> String {
+    format!("is longer than {} KiB, or has a quote that nothing closes", input::RECORD_MAX >> 10)
 }
 
 #[cfg(test)]

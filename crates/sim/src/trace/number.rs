@@ -24,22 +24,30 @@ pub(super) fn integer(text: &[u8]) -> Option<i64> {
 
 /// Seconds with decimals, as milliseconds; not negative, at most 100 years. Decimals after the third are cut off.
 pub(super) fn seconds_ms(text: &[u8]) -> Option<i64> {
+    i64::try_from(thousandths(text)?).ok().filter(|&ms| ms <= LENGTH_MAX_MS)
+}
+
+/// A number with decimals in thousandths; not negative. Decimals after the third are cut off.
+pub(super) fn thousandths(text: &[u8]) -> Option<u64> {
     let (whole, decimals) = match text.iter().position(|&b| b == b'.') {
         Some(point) => (&text[..point], &text[point + 1..]),
         None => (text, b"".as_slice()),
     };
-    let seconds = integer(whole).filter(|&s| s >= 0 && whole[0] != b'-')?;
-    let mut ms = 0;
+    let units = integer(whole).filter(|_| whole[0] != b'-')?;
+    if decimals.is_empty() {
+        return u64::try_from(units.checked_mul(1000)?).ok();
+    }
+    let mut part = 0;
     for place in 0..decimals.len().max(3) {
         let digit = decimals.get(place).copied().unwrap_or(b'0');
         if !digit.is_ascii_digit() {
             return None;
         }
         if place < 3 {
-            ms = ms * 10 + i64::from(digit - b'0');
+            part = part * 10 + i64::from(digit - b'0');
         }
     }
-    seconds.checked_mul(1000)?.checked_add(ms).filter(|&ms| ms <= LENGTH_MAX_MS)
+    u64::try_from(units.checked_mul(1000)?.checked_add(part)?).ok()
 }
 
 /// `2017-10-09 07:01:55` (or with a `T`) as milliseconds since 1970, the wall clock taken as it is.
@@ -74,6 +82,18 @@ fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
     year * 365 + year / 4 - year / 100 + year / 400 + in_year - 719_468
 }
 
+/// Year, month and day of a day counted from 1970, the inverse of what [`civil_ms`] reads.
+pub(crate) fn civil(days_since_1970: i64) -> (i64, i64, i64) {
+    let days = days_since_1970 + 719_468;
+    // In 400 years there are 146,097 days; the year begins in March.
+    let (era, day_of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
+    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let from_march = (5 * day_of_year + 2) / 153;
+    let month = if from_march < 10 { from_march + 3 } else { from_march - 9 };
+    (year_of_era + era * 400 + i64::from(month <= 2), month, day_of_year - (153 * from_march + 2) / 5 + 1)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -95,6 +115,14 @@ mod tests {
         assert_eq!(civil_ms(b"2016-02-29T00:00:00"), Some(1_456_704_000_000));
         for wrong in ["2017-02-29 00:00:00", "2017-13-01 00:00:00", "2017-10-09", "2017/10/09 07:01:55", "2017-10-09 24:01:55"] {
             assert_eq!(civil_ms(wrong.as_bytes()), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn days_and_dates_lead_back_to_each_other() {
+        for days in (-25_000..80_000).step_by(7) {
+            let (year, month, day) = civil(days);
+            assert_eq!(days_since_1970(year, month, day), days, "{year}-{month}-{day}");
         }
     }
 }

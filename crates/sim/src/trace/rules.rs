@@ -1,15 +1,16 @@
 //! How a trace's rows become contracts: what the file does not say, the scenario's rules say.
 
-use super::{Row, Trace};
+use super::{Reading, Row, Trace};
 use crate::job::{Job, checkpoint_default};
 use crate::random::mix;
 use crate::scenario::length::{Fraction, Length};
 use serde::Deserialize;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use stipend_core::id::{BudgetId, PoolId, UserId};
 use stipend_core::knobs::Knobs;
 use stipend_core::quantity::{Ppm, Span, Time};
-use stipend_core::spec::{Gang, OnPreempt, WorkloadKind, WorkloadSpec};
+use stipend_core::spec::{Gang, NodeSpec, OnPreempt, WorkloadKind, WorkloadSpec};
 use toml::Spanned;
 
 /// `[trace]`.
@@ -21,12 +22,19 @@ pub(crate) struct TraceFile {
     /// Whether a row that cannot be used ends the run. Default false: they are counted and shown.
     #[serde(default)]
     pub(crate) strict: bool,
+    /// How many of a file's processors stand for one GPU, for forms that count processors. Default 1.
+    pub(crate) procs_per_gpu: Option<Spanned<u32>>,
+    /// How often each row is submitted; the copies are spread evenly over the trace's span. Default 1.
+    pub(crate) copies: Option<Spanned<u32>>,
     /// The leaf budget of a row, `{team}` standing for its team. Default `trace/{team}`.
     pub(crate) budget: Option<Spanned<String>>,
     /// Where the teams' shares come from: `listed` in `[[budgets]]` (default), or budgets made for all teams of the file with `equal` shares
     /// or shares by their `usage` (GPU time in the file).
-    #[serde(default)]
-    pub(crate) shares: SharesText,
+    pub(crate) shares: Option<Spanned<SharesText>>,
+    /// A CSV of names and weights: budgets are made for its names, with shares by their weights.
+    pub(crate) shares_file: Option<Spanned<String>>,
+    /// The weight of each team that the file of shares does not name. Default: their rows are left out.
+    pub(crate) shares_rest: Option<Spanned<Fraction>>,
     /// The contract of rows that state none: their work, up to this. Default: the knob `min_runtime_max`.
     pub(crate) min_runtime: Option<Length>,
     /// The time limit of rows that state none, as a multiple of their work. Default: none, but 1.5 for `end` work.
@@ -36,13 +44,31 @@ pub(crate) struct TraceFile {
     /// The part of the rows that state nothing that can resume. Default 1.
     pub(crate) resume: Option<Fraction>,
     /// The part of them that restarts; the rest ends. `end` work that is longer than the knob `end_max` restarts instead. Default 0.
-    #[serde(default)]
-    pub(crate) restart: Fraction,
+    pub(crate) restart: Option<Fraction>,
     /// The part of the rows without a contract of their own that is unallocated. Default 0.
-    #[serde(default)]
-    pub(crate) unallocated: Fraction,
+    pub(crate) unallocated: Option<Fraction>,
     /// How often work that resumes banks its progress. Default: its contract, at most 1 h; 30 min if unallocated.
     pub(crate) checkpoint_every: Option<Length>,
+    /// Rules of single teams, which go before the ones above.
+    pub(crate) teams: Option<Spanned<BTreeMap<String, TeamFile>>>,
+}
+
+/// `[trace.teams.NAME]`: what is said here goes before what `[trace]` says.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct TeamFile {
+    /// As in `[trace]`.
+    min_runtime: Option<Length>,
+    /// As in `[trace]`.
+    time_limit: Option<Fraction>,
+    /// As in `[trace]`.
+    resume: Option<Fraction>,
+    /// As in `[trace]`.
+    restart: Option<Fraction>,
+    /// As in `[trace]`.
+    unallocated: Option<Fraction>,
+    /// As in `[trace]`.
+    checkpoint_every: Option<Length>,
 }
 
 /// `shares` of a trace.
@@ -60,70 +86,97 @@ pub(crate) enum SharesText {
 pub(crate) struct Rules {
     /// The budget of each team of the trace.
     pub(crate) budgets: Vec<BudgetId>,
+    /// The terms of each team of the trace.
+    pub(crate) terms: Vec<Terms>,
     /// The number of the trace's first user among the scenario's users.
     pub(crate) first_user: u32,
-    pub(crate) min_runtime: Span,
-    pub(crate) time_limit: Option<f64>,
     /// The bounds of expected run times, as multiples of the work.
     pub(crate) estimates: Option<(f64, f64)>,
+    pub(crate) end_max: Span,
+    pub(crate) gpus_per_node: u32,
+    /// Whether the nodes count CPUs, and memory.
+    pub(crate) counted: (bool, bool),
+}
+
+/// What rows get that state nothing themselves.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Terms {
+    pub(crate) min_runtime: Span,
+    pub(crate) time_limit: Option<f64>,
     pub(crate) resume: f64,
     pub(crate) restart: f64,
     pub(crate) unallocated: f64,
     pub(crate) checkpoint_every: Option<Span>,
-    pub(crate) end_max: Span,
-    pub(crate) gpus_per_node: u32,
 }
 
 impl TraceFile {
-    /// The rules for teams with these budgets.
-    pub(crate) fn rules(&self, budgets: Vec<BudgetId>, first_user: u32, knobs: &Knobs, gpus_per_node: u32) -> Rules {
+    /// How the file is to be read.
+    pub(crate) fn reading(&self) -> Reading {
+        Reading { procs_per_gpu: self.procs_per_gpu.as_ref().map_or(1, |procs| *procs.get_ref()) }
+    }
+
+    /// The rules for these teams with these budgets.
+    pub(crate) fn rules(&self, teams: &[String], budgets: Vec<BudgetId>, first_user: u32, knobs: &Knobs, nodes: &[NodeSpec]) -> Rules {
+        let own = |team: &String| self.teams.as_ref().and_then(|teams| teams.get_ref().get(team));
         Rules {
             budgets,
+            terms: teams.iter().map(|team| self.terms(own(team).unwrap_or(&TeamFile::default()), knobs)).collect(),
             first_user,
-            min_runtime: self.min_runtime.map_or(knobs.min_runtime_max, Span::from),
-            time_limit: self.time_limit.map(Fraction::value),
             estimates: self.estimates.as_ref().map(|bounds| bounds.get_ref().map(Fraction::value)).map(|[low, high]| (low, high)),
-            resume: self.resume.map_or(1.0, Fraction::value),
-            restart: self.restart.value(),
-            unallocated: self.unallocated.value(),
-            checkpoint_every: self.checkpoint_every.map(Span::from),
             end_max: knobs.end_max,
-            gpus_per_node,
+            gpus_per_node: nodes.iter().map(|node| node.gpus).max().unwrap_or(8),
+            counted: (nodes.iter().any(|node| node.cpus > 0), nodes.iter().any(|node| node.memory > 0)),
+        }
+    }
+
+    fn terms(&self, own: &TeamFile, knobs: &Knobs) -> Terms {
+        let value = |own: Option<Fraction>, general: Option<Fraction>| own.or(general).map(Fraction::value);
+        Terms {
+            min_runtime: own.min_runtime.or(self.min_runtime).map_or(knobs.min_runtime_max, Span::from),
+            time_limit: value(own.time_limit, self.time_limit),
+            resume: value(own.resume, self.resume).unwrap_or(1.0),
+            restart: value(own.restart, self.restart).unwrap_or(0.0),
+            unallocated: value(own.unallocated, self.unallocated).unwrap_or(0.0),
+            checkpoint_every: own.checkpoint_every.or(self.checkpoint_every).map(Span::from),
         }
     }
 }
 
 impl Rules {
     /// A row's gang. Where a trace has only the sum of the GPUs, they are split evenly over the fewest nodes, rounded up:
-    /// with 8 GPUs a node 12 become 2 × 6, 24 become 3 × 8 and 13 become 2 × 7.
+    /// with 8 GPUs a node 12 become 2 × 6, 24 become 3 × 8 and 13 become 2 × 7. CPUs and memory are split alike, where the nodes count them.
     pub(crate) fn gang(&self, row: &Row) -> Gang {
-        if row.members > 0 {
-            return Gang::new(row.members, row.gpus);
+        let members = if row.members > 0 { row.members } else { row.gpus.div_ceil(self.gpus_per_node.max(1)) };
+        let gpus_per_member = if row.members > 0 { row.gpus } else { row.gpus.div_ceil(members) };
+        Gang {
+            cpus_per_member: if self.counted.0 { row.cpus.div_ceil(members) } else { 0 },
+            memory_per_member: if self.counted.1 { u64::from(row.memory_mib.div_ceil(members)) << 20 } else { 0 },
+            ..Gang::new(members, gpus_per_member)
         }
-        let members = row.gpus.div_ceil(self.gpus_per_node.max(1));
-        Gang::new(members, row.gpus.div_ceil(members))
     }
 
     /// The workload of the `number`th row. What is left to chance hangs on the row alone, so that it is the same in every run.
     pub(crate) fn job(&self, row: &Row, number: usize) -> Job {
-        let work = Span(row.work_ms);
+        let (work, terms) = (Span(row.work_ms), &self.terms[row.team as usize]);
         let chance = |draw: u64| unit(mix(mix(number as u64 + 1) ^ mix(row.work_ms as u64).rotate_left(7) ^ draw));
-        let unallocated = row.min_runtime_ms == 0 || (row.min_runtime_ms < 0 && chance(1) < self.unallocated);
-        let on_preempt = self.on_preempt(row, chance(2), unallocated);
+        let unallocated = row.min_runtime_ms == Some(0) || (row.min_runtime_ms.is_none() && chance(1) < terms.unallocated);
+        let on_preempt = self.on_preempt(row, terms, chance(2), unallocated);
         let stated_limit = (row.limit_ms > 0).then_some(Span(row.limit_ms));
         let times = |factor: f64| Span(whole_minutes((work.0 as f64 * factor) as i64));
         let time_limit = match on_preempt {
-            OnPreempt::End => Some(stated_limit.unwrap_or_else(|| times(self.time_limit.unwrap_or(1.5))).min(self.end_max)),
-            _ => stated_limit.or(self.time_limit.map(times)),
+            OnPreempt::End => Some(stated_limit.unwrap_or_else(|| times(terms.time_limit.unwrap_or(1.5))).min(self.end_max)),
+            _ => stated_limit.or(terms.time_limit.map(times)),
         };
         let min_runtime = match on_preempt {
             _ if unallocated => Span::ZERO,
             OnPreempt::End => time_limit.expect("set above for all end work"),
-            _ if row.min_runtime_ms > 0 => Span(row.min_runtime_ms.max(60_000)),
-            _ => Span(whole_minutes(work.0)).min(self.min_runtime),
+            _ => match row.min_runtime_ms {
+                Some(stated) => Span(stated.max(60_000)),
+                None => Span(whole_minutes(work.0)).min(terms.min_runtime),
+            },
         };
         let expected_runtime = self.estimates.map(|(low, high)| times(low + (high - low) * chance(3)));
-        let checkpoint_every = self.checkpoint_every.unwrap_or_else(|| checkpoint_default(min_runtime));
+        let checkpoint_every = terms.checkpoint_every.unwrap_or_else(|| checkpoint_default(min_runtime));
         let spec = WorkloadSpec {
             budget: self.budgets[row.team as usize],
             user: UserId(self.first_user + row.user),
@@ -137,14 +190,14 @@ impl Rules {
             checkpoint_every: (on_preempt == OnPreempt::Resume).then_some(checkpoint_every),
             kind: WorkloadKind::Batch,
         };
-        Job { spec: Arc::new(spec), work, fails: row.fails, checkpoint_every, stream: None, useful: Ppm::ONE }
+        Job { spec: Arc::new(spec), work, fails: row.outcome.fails(), checkpoint_every, stream: None, useful: Ppm::ONE }
     }
 
-    fn on_preempt(&self, row: &Row, drawn: f64, unallocated: bool) -> OnPreempt {
+    fn on_preempt(&self, row: &Row, terms: &Terms, drawn: f64, unallocated: bool) -> OnPreempt {
         let on_preempt = match row.on_preempt {
             Some(stated) => stated,
-            None if drawn < self.resume => OnPreempt::Resume,
-            None if drawn < self.resume + self.restart => OnPreempt::Restart,
+            None if drawn < terms.resume => OnPreempt::Resume,
+            None if drawn < terms.resume + terms.restart => OnPreempt::Restart,
             None => OnPreempt::End,
         };
         let cannot_end = unallocated || row.work_ms > self.end_max.0;
@@ -155,7 +208,7 @@ impl Rules {
 impl Trace {
     /// When the `number`th row is submitted.
     pub(crate) fn at(&self, number: usize) -> Option<Time> {
-        self.rows.get(number).map(|row| Time(row.submit_ms))
+        self.rows.get(number).map(|row| Time(row.arrival_ms()))
     }
 }
 
@@ -172,35 +225,20 @@ mod tests {
     use super::*;
 
     fn rules(resume: f64, restart: f64) -> Rules {
+        let terms = Terms { min_runtime: Span::hours(8), time_limit: None, resume, restart, unallocated: 0.0, checkpoint_every: None };
         Rules {
             budgets: vec![BudgetId(1)],
+            terms: vec![terms],
             first_user: 5,
-            min_runtime: Span::hours(8),
-            time_limit: None,
             estimates: None,
-            resume,
-            restart,
-            unallocated: 0.0,
-            checkpoint_every: None,
             end_max: Span::hours(24),
             gpus_per_node: 8,
+            counted: (true, false),
         }
     }
 
     fn row(gpus: u32, work: Span) -> Row {
-        Row {
-            submit_ms: 0,
-            work_ms: work.0,
-            limit_ms: 0,
-            min_runtime_ms: -1,
-            members: 0,
-            gpus,
-            team: 0,
-            user: 2,
-            priority: 0,
-            on_preempt: None,
-            fails: false,
-        }
+        Row { work_ms: work.0, gpus, user: 2, ..Row::default() }
     }
 
     #[test]
@@ -209,6 +247,12 @@ mod tests {
         for (gpus, members, each) in [(1, 1, 1), (8, 1, 8), (12, 2, 6), (13, 2, 7), (24, 3, 8), (512, 64, 8)] {
             assert_eq!((gang(gpus).members, gang(gpus).gpus_per_member), (members, each), "{gpus} GPUs");
         }
+    }
+
+    #[test]
+    fn cpus_are_split_and_memory_is_left_aside_where_nodes_do_not_count_it() {
+        let gang = rules(1.0, 0.0).gang(&Row { cpus: 25, memory_mib: 9000, ..row(12, Span::hours(1)) });
+        assert_eq!((gang.members, gang.cpus_per_member, gang.memory_per_member), (2, 13, 0));
     }
 
     #[test]
@@ -228,10 +272,11 @@ mod tests {
 
     #[test]
     fn what_the_row_says_holds() {
-        let stated = Row { limit_ms: 7_200_000, min_runtime_ms: 3_600_000, on_preempt: Some(OnPreempt::Restart), ..row(4, Span::hours(1)) };
+        let stated =
+            Row { limit_ms: 7_200_000, min_runtime_ms: Some(3_600_000), on_preempt: Some(OnPreempt::Restart), ..row(4, Span::hours(1)) };
         let spec = rules(0.0, 0.0).job(&stated, 0).spec;
         assert_eq!((spec.on_preempt, spec.min_runtime, spec.time_limit), (OnPreempt::Restart, Span::hours(1), Some(Span::hours(2))));
-        let unallocated = Row { min_runtime_ms: 0, ..stated };
+        let unallocated = Row { min_runtime_ms: Some(0), ..stated };
         assert_eq!(rules(0.0, 0.0).job(&unallocated, 0).spec.min_runtime, Span::ZERO);
     }
 

@@ -2,7 +2,10 @@
 
 mod batch;
 mod check;
+mod explain;
 mod run;
+mod sweep;
+mod trace;
 
 use crate::failure::Outcome;
 use clap::Subcommand;
@@ -11,14 +14,20 @@ use clap::Subcommand;
 #[derive(Debug, Subcommand)]
 pub(super) enum Sim {
     Run(run::Run),
+    Sweep(sweep::Sweep),
+    Explain(explain::Explain),
     Check(check::Check),
+    Trace(trace::Trace),
 }
 
 impl Sim {
     pub(super) fn run(self) -> Outcome {
         match self {
             Sim::Run(run) => run.run(),
+            Sim::Sweep(sweep) => sweep.run(),
+            Sim::Explain(explain) => explain.run(),
             Sim::Check(check) => check.run(),
+            Sim::Trace(trace) => trace.run(),
         }
     }
 }

@@ -1,0 +1,203 @@
+//! `[trace]` resolved: the file read, its teams' budgets found or made, its rules settled.
+
+use super::error::ScenarioError;
+use super::fit::never_fits;
+use super::overrides::nearest;
+use super::resolve::Parts;
+use crate::trace::Trace;
+use crate::trace::rules::{Rules, SharesText, TraceFile};
+use crate::trace::shares;
+use std::collections::BTreeMap;
+use std::collections::HashMap;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use stipend_core::id::BudgetId;
+use stipend_core::quantity::Ppm;
+use stipend_core::spec::{LeafOrder, PoolShare};
+use toml::Spanned;
+
+/// More rows than this, copies included, are a slip of the pen.
+const ROWS_MAX: u64 = 20_000_000;
+
+impl Parts<'_> {
+    /// Reads the trace and settles what its rows mean.
+    pub(super) fn trace(&mut self, file: &Spanned<TraceFile>, folder: &Path) -> Result<(Trace, Rules), ScenarioError> {
+        let written = file.get_ref();
+        let Some(name) = &written.file else {
+            return Err(self.source.error(file.span(), "the scenario replays a file: name it with --set trace=FILE"));
+        };
+        self.check_trace(written)?;
+        let (shown, input) = self.open(name, folder)?;
+        let wrong = |message: String| ScenarioError::File { file: shown.clone(), message };
+        let mut trace = Trace::read(input, written.reading()).map_err(wrong)?;
+        trace.keep_what_ran();
+        self.check_teams(written, &trace)?;
+        let budgets = match &written.shares_file {
+            Some(name) => self.budgets_of_file(written, name, folder, &mut trace)?,
+            None => self.team_budgets(written, &mut trace).map_err(|message| self.source.error(file.span(), message))?,
+        };
+        let first_user = self.labels.users.len() as u32;
+        self.labels.users.extend(trace.users.iter().cloned());
+        let rules = written.rules(&trace.teams, budgets, first_user, &self.knobs, &self.nodes);
+        // A trace has few sizes and many rows.
+        let mut sizes = HashMap::new();
+        trace.leave_out(|row| {
+            let gang = rules.gang(row);
+            sizes.entry(gang).or_insert_with(|| never_fits(&gang, &self.nodes)).clone()
+        });
+        if trace.rows.is_empty() {
+            return Err(wrong(format!("no row can be used{}", trace.notes())));
+        }
+        if written.strict && trace.bad_rows > 0 {
+            return Err(wrong(format!("{} rows cannot be used, and `strict` is set{}", trace.bad_rows, trace.notes())));
+        }
+        if let Some(copies) = &written.copies {
+            let rows = trace.rows.len() as u64 * u64::from(*copies.get_ref());
+            if rows > ROWS_MAX {
+                let message = format!("copies = {}: these are {rows} rows; {ROWS_MAX} are possible", copies.get_ref());
+                return Err(self.source.error(copies.span(), message));
+            }
+            trace.multiply(*copies.get_ref());
+        }
+        Ok((trace, rules))
+    }
+
+    /// A file named in the scenario or in an override, with its path for messages.
+    fn open(&self, name: &Spanned<String>, folder: &Path) -> Result<(String, File), ScenarioError> {
+        let from = if self.source.is_override(&name.span()) { Path::new("") } else { folder };
+        let path: PathBuf = from.join(name.get_ref());
+        let input = File::open(&path).map_err(|source| ScenarioError::Unreadable { path: path.clone(), source })?;
+        Ok((path.display().to_string(), input))
+    }
+
+    /// What can be wrong with the section by itself.
+    fn check_trace(&self, file: &TraceFile) -> Result<(), ScenarioError> {
+        let estimates = file.estimates.as_ref();
+        if let Some(bounds) = estimates.filter(|bounds| bounds.get_ref()[0].0 == Ppm(0) || bounds.get_ref()[1] < bounds.get_ref()[0]) {
+            let message = "estimates: two multiples of the work such as [1.05, 2.05]; the first is above 0 and at most the second";
+            return Err(self.source.error(bounds.span(), message));
+        }
+        for (name, value) in [("procs_per_gpu", &file.procs_per_gpu), ("copies", &file.copies)] {
+            if let Some(value) = value.as_ref().filter(|value| *value.get_ref() == 0) {
+                return Err(self.source.error(value.span(), format!("{name} = 0: at least 1")));
+            }
+        }
+        match (&file.shares, &file.shares_file, &file.shares_rest) {
+            (Some(shares), Some(_), _) => {
+                let message = "shares: with shares_file the shares are the file's; leave one of the two out";
+                Err(self.source.error(shares.span(), message))
+            }
+            (_, None, Some(rest)) => {
+                let message = "shares_rest: it is the weight of teams that a shares_file does not name; give that too, or leave it out";
+                Err(self.source.error(rest.span(), message))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Every team that has rules of its own is one of the trace.
+    fn check_teams(&self, file: &TraceFile, trace: &Trace) -> Result<(), ScenarioError> {
+        let Some(teams) = &file.teams else { return Ok(()) };
+        let known: Vec<&str> = trace.teams.iter().map(String::as_str).collect();
+        match teams.get_ref().keys().find(|team| !known.contains(&team.as_str())) {
+            None => Ok(()),
+            Some(team) => {
+                let near = nearest(team, &known).map_or(format!("it has {}", few(&trace.teams)), |near| format!("did you mean `{near}`?"));
+                Err(self.source.error(teams.span(), format!("[trace.teams.{team}]: the trace has no such team; {near}")))
+            }
+        }
+    }
+
+    /// The budget of each team: found by the template, or made.
+    fn team_budgets(&mut self, file: &TraceFile, trace: &mut Trace) -> Result<Vec<BudgetId>, String> {
+        let paths: Vec<String> = trace.teams.iter().map(|team| path(file, team)).collect();
+        let shares = file.shares.as_ref().map_or(SharesText::Listed, |shares| *shares.get_ref());
+        if shares == SharesText::Listed {
+            let found: Vec<Result<BudgetId, String>> = paths.iter().map(|path| self.tree.leaf(path)).collect();
+            trace.leave_out(|row| found[row.team as usize].as_ref().err().cloned());
+            return Ok(found.into_iter().map(Result::unwrap_or_default).collect());
+        }
+        let usage = trace.usage_by_team(shares == SharesText::Equal);
+        let weights: Vec<(String, u128)> = trace.teams.iter().cloned().zip(usage).collect();
+        let made = self.make(file, &weights)?;
+        Ok(paths.iter().map(|path| made[path]).collect())
+    }
+
+    /// Makes budgets with shares by these weights, one for each path that the template gives; teams of the same path share it.
+    fn make(&mut self, file: &TraceFile, weights: &[(String, u128)]) -> Result<BTreeMap<String, BudgetId>, String> {
+        if self.tree.specs.is_empty() {
+            let below = path(file, "team");
+            let root = below.split('/').next().unwrap_or("trace");
+            self.tree.add(root, PoolShare { share: Ppm::ONE, ..PoolShare::default() }, LeafOrder::Priority)?;
+        }
+        let (mut order, mut sums): (Vec<String>, BTreeMap<String, u128>) = (Vec::new(), BTreeMap::new());
+        for (team, weight) in weights {
+            let path = path(file, team);
+            if !sums.contains_key(&path) {
+                order.push(path.clone());
+            }
+            *sums.entry(path).or_default() += weight;
+        }
+        let total = sums.values().sum();
+        let one = |path: String| Ok((path.clone(), self.tree.add(&path, part(sums[&path], total), LeafOrder::Priority)?));
+        order.into_iter().map(one).collect()
+    }
+
+    /// The budget of each team, made with the shares of a file. What stands in one of the two files only is said.
+    fn budgets_of_file(
+        &mut self,
+        file: &TraceFile,
+        name: &Spanned<String>,
+        folder: &Path,
+        trace: &mut Trace,
+    ) -> Result<Vec<BudgetId>, ScenarioError> {
+        let (shown, input) = self.open(name, folder)?;
+        let wrong = |message: String| ScenarioError::File { file: shown.clone(), message };
+        let mut listed = shares::read(input).map_err(wrong)?;
+        let without: Vec<String> = trace.teams.iter().filter(|team| listed.iter().all(|(name, _)| name != *team)).cloned().collect();
+        let idle: Vec<String> = listed.iter().map(|(name, _)| name).filter(|name| !trace.teams.contains(name)).cloned().collect();
+        if let Some(rest) = &file.shares_rest {
+            let weight = (rest.get_ref().value() * 1000.0).round() as u64;
+            listed.extend(without.iter().map(|team| (team.clone(), weight)));
+            if !without.is_empty() {
+                trace.said.push(format!(
+                    "{shown} does not name {}: each counts as {} (shares_rest)",
+                    few(&without),
+                    rest.get_ref().value()
+                ));
+            }
+        }
+        if !idle.is_empty() {
+            trace.said.push(format!("{shown} names {}, which the trace does not: they have their shares and no work", few(&idle)));
+        }
+        let weights: Vec<(String, u128)> = listed.iter().map(|(team, weight)| (team.clone(), u128::from(*weight))).collect();
+        let made = self.make(file, &weights).map_err(|message| self.source.error(name.span(), message))?;
+        let named = |team: &String| weights.iter().any(|(name, _)| name == team);
+        let found: Vec<Option<BudgetId>> =
+            trace.teams.iter().map(|team| made.get(&path(file, team)).copied().filter(|_| named(team))).collect();
+        let teams = trace.teams.clone();
+        trace.leave_out(|row| match found[row.team as usize] {
+            Some(_) => None,
+            None => Some(format!("{shown} does not name their team `{}`; add it there, or give shares_rest", teams[row.team as usize])),
+        });
+        Ok(found.into_iter().map(Option::unwrap_or_default).collect())
+    }
+}
+
+/// Where a team's work is charged.
+fn path(file: &TraceFile, team: &str) -> String {
+    let template = file.budget.as_ref().map_or("trace/{team}", |budget| budget.get_ref());
+    template.replace("{team}", &if team.is_empty() { "none".into() } else { team.replace('/', "-") })
+}
+
+/// A part of the whole, rounded down, so that all parts together are never more than it.
+fn part(weight: u128, total: u128) -> PoolShare {
+    PoolShare { share: Ppm((weight.saturating_mul(1_000_000) / total.max(1)) as u32), ..PoolShare::default() }
+}
+
+/// Some names.
+fn few(names: &[String]) -> String {
+    let shown: Vec<String> = names.iter().take(6).map(|name| format!("`{name}`")).collect();
+    let rest = names.len().saturating_sub(shown.len());
+    if rest > 0 { format!("{} and {rest} others", shown.join(", ")) } else { shown.join(", ") }
+}

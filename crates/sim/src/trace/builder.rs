@@ -1,0 +1,275 @@
+//! What every reader pushes its rows into: names become numbers, what cannot be used is counted, and memory stays in proportion.
+
+use super::outcome::Outcome;
+use super::{BadRow, Counted, Row, Trace};
+use std::collections::HashMap;
+
+/// So many unusable rows are kept as examples.
+const EXAMPLES: usize = 5;
+
+/// So much of what a file says about itself is kept.
+const ABOUT: usize = 8;
+
+/// More rows than this are refused: a compressed file can hold a thousand times its size.
+const ROWS_MAX: usize = 20_000_000;
+
+/// A name is at most so many bytes long.
+const NAME_MAX: usize = 256;
+
+/// All names together are at most so long.
+const NAMES_MAX: usize = 256 << 20;
+
+/// What the scenario says about reading a file that the file does not say itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reading {
+    /// How many of a file's processors stand for one GPU, for forms that count processors; at least 1.
+    pub procs_per_gpu: u32,
+}
+
+impl Default for Reading {
+    fn default() -> Reading {
+        Reading { procs_per_gpu: 1 }
+    }
+}
+
+/// A trace while it is read.
+///
+/// A reader makes a [`Row`] of each record, with [`Builder::team`] and its siblings for the names, and pushes it. What is no workload it
+/// [skips](Builder::skip) with a reason; what it cannot read is [bad](Builder::bad). Where a rule had to decide (a part of a GPU, …), it
+/// [says so](Builder::ruled).
+pub(crate) struct Builder {
+    pub(crate) reading: Reading,
+    trace: Trace,
+    teams: Labels,
+    users: Labels,
+    pools: HashMap<Box<[u8]>, u32>,
+    names: usize,
+    has_users: bool,
+    /// The latest moment of the file, ms as in its rows.
+    latest: i64,
+    /// What some rows say that still ran when the file was written.
+    some_run: bool,
+    /// The first row's arrival, from which all times are counted while the file is read; most files are in order.
+    base: i64,
+    /// Whether the rows pushed so far are in order of arrival.
+    sorted: bool,
+    last_arrival: i64,
+}
+
+impl Builder {
+    /// An empty trace of the form `form`, such as `Philly CSV`.
+    pub(crate) fn new(form: &'static str, reading: Reading) -> Builder {
+        // The first list of pools is the empty one: any pool.
+        let trace = Trace { form, pools: vec![Vec::new()], ..Trace::default() };
+        let (teams, users, pools) = (Labels::default(), Labels::default(), HashMap::new());
+        Builder {
+            reading,
+            trace,
+            teams,
+            users,
+            pools,
+            names: 0,
+            has_users: false,
+            latest: i64::MIN,
+            some_run: false,
+            base: 0,
+            sorted: true,
+            last_arrival: i64::MIN,
+        }
+    }
+
+    /// Names the form more precisely than its first bytes could.
+    pub(crate) fn called(&mut self, form: &'static str) {
+        self.trace.form = form;
+    }
+
+    /// What 0 ms in the rows is in ms since 1970, where the file's times are such; without it they are of no known date.
+    pub(crate) fn epoch_ms(&mut self, since_1970: i64) {
+        self.trace.epoch_ms = Some(since_1970);
+    }
+
+    /// Something that the file says about itself and a reader should see, such as its computer and installation.
+    pub(crate) fn about(&mut self, text: String) {
+        if self.trace.about.len() < ABOUT {
+            self.trace.about.push(harmless(&text));
+        }
+    }
+
+    /// The number of a team (an account).
+    pub(crate) fn team(&mut self, name: &[u8]) -> Result<u32, String> {
+        number(&mut self.teams, &mut self.names, name)
+    }
+
+    /// The number of a user. A reader calls it for every row; or for none, and the trace has one user for each team.
+    pub(crate) fn user(&mut self, name: &[u8]) -> Result<u32, String> {
+        self.has_users = true;
+        number(&mut self.users, &mut self.names, name)
+    }
+
+    /// The number of a list of pools (GPU models, partitions) that a row accepts, in its order of preference; the empty list is any.
+    pub(crate) fn pools(&mut self, list: &[u8], separator: u8) -> Result<u32, String> {
+        if list.is_empty() {
+            return Ok(0);
+        }
+        if let Some(&number) = self.pools.get(list) {
+            return Ok(number);
+        }
+        room(&mut self.names, list)?;
+        let mut names: Vec<String> = Vec::new();
+        for part in list.split(|&byte| byte == separator).map(<[u8]>::trim_ascii).filter(|part| !part.is_empty()) {
+            let name = harmless(&String::from_utf8_lossy(part));
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        let number = self.trace.pools.iter().position(|known| *known == names).unwrap_or_else(|| {
+            self.trace.pools.push(names);
+            self.trace.pools.len() - 1
+        });
+        self.pools.insert(list.into(), number as u32);
+        Ok(number as u32)
+    }
+
+    /// Adds a workload.
+    ///
+    /// # Errors
+    /// There are too many rows; the reader gives up with this message.
+    pub(crate) fn push(&mut self, row: Row) -> Result<(), String> {
+        if self.trace.rows.len() == ROWS_MAX {
+            return Err(format!("more than {ROWS_MAX} rows: cut the file into parts"));
+        }
+        self.latest = self.latest.max(row.end_ms.or(row.start_ms).unwrap_or(row.submit_ms));
+        self.some_run |= row.outcome == Outcome::Running;
+        let arrival = row.arrival_ms();
+        if self.trace.rows.is_empty() {
+            self.base = arrival;
+        }
+        self.sorted &= self.last_arrival <= arrival;
+        self.last_arrival = arrival;
+        let user = if self.has_users { row.user } else { row.team };
+        self.trace.rows.push(Row { user, ..row.shifted(self.base) });
+        Ok(())
+    }
+
+    /// A moment of the file that is none of a row's, such as when it was written: what still ran then ran at least until then.
+    pub(crate) fn saw_ms(&mut self, at: i64) {
+        self.latest = self.latest.max(at);
+    }
+
+    /// A row that cannot be read.
+    pub(crate) fn bad(&mut self, line: u64, reason: String) {
+        self.trace.bad_rows += 1;
+        if self.trace.bad_examples.len() < EXAMPLES {
+            self.trace.bad_examples.push(BadRow { line, reason: harmless(&reason) });
+        }
+    }
+
+    /// A row that was read and is no workload of its own, such as a step of a job.
+    pub(crate) fn skip(&mut self, line: u64, reason: &'static str) {
+        count(&mut self.trace.skipped, line, reason);
+    }
+
+    /// A row of which a part was settled by a rule, such as a fraction of a GPU.
+    pub(crate) fn ruled(&mut self, line: u64, rule: &'static str) {
+        count(&mut self.trace.ruled, line, rule);
+    }
+
+    /// The trace, in order of arrival, its times counted from the first.
+    pub(crate) fn finish(self) -> Trace {
+        let Builder { mut trace, teams, users, latest, has_users, some_run, base, sorted, .. } = self;
+        trace.teams = teams.names;
+        trace.names_users = has_users;
+        trace.users = if has_users { users.names } else { trace.teams.clone() };
+        if some_run {
+            let latest = latest.saturating_sub(base);
+            trace.rows.iter_mut().filter(|row| row.outcome == Outcome::Running).for_each(|row| still_running(row, latest));
+        }
+        trace.epoch_ms = trace.epoch_ms.map(|epoch| epoch.saturating_add(base));
+        if !sorted {
+            trace.settle();
+        }
+        trace
+    }
+}
+
+/// What ran at the end of the file ran at least until then; what was seen to end earlier ended, nobody knows how.
+fn still_running(row: &mut Row, latest: i64) {
+    if row.end_ms.is_some_and(|end| end < latest) {
+        row.outcome = Outcome::Unknown;
+        return;
+    }
+    row.end_ms = None;
+    let began = row.start_ms.unwrap_or_else(|| row.arrival_ms());
+    row.work_ms = row.work_ms.max(latest.saturating_sub(began)).max(1000);
+}
+
+/// Counts a reason; there are few, each a text of the program.
+fn count(counted: &mut Vec<Counted>, line: u64, reason: &'static str) {
+    match counted.iter_mut().find(|known| known.reason == reason) {
+        Some(known) => known.rows += 1,
+        None => counted.push(Counted { reason, rows: 1, first_line: line }),
+    }
+}
+
+fn number(labels: &mut Labels, names: &mut usize, name: &[u8]) -> Result<u32, String> {
+    let slot = slot(name);
+    let recent = labels.recent[slot];
+    if labels.keys.get(recent as usize).is_some_and(|known| **known == *name) {
+        return Ok(recent);
+    }
+    let number = match labels.numbers.get(name) {
+        Some(&number) => number,
+        None => {
+            room(names, name)?;
+            labels.add(name)
+        }
+    };
+    labels.recent[slot] = number;
+    Ok(number)
+}
+
+/// Where the number of a name that was lately asked for may be remembered: a mix of its length and its last bytes.
+fn slot(name: &[u8]) -> usize {
+    let last = name.iter().rev().take(6).fold(name.len(), |mixed, &byte| mixed.rotate_left(5) ^ usize::from(byte));
+    (last ^ (last >> 8) ^ (last >> 16)) & 0xff
+}
+
+/// Without characters that would move a terminal's cursor or break a line.
+fn harmless(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+}
+
+/// Whether there is room for one more name.
+fn room(names: &mut usize, name: &[u8]) -> Result<(), String> {
+    if name.len() > NAME_MAX {
+        let begin = String::from_utf8_lossy(&name[..32]);
+        return Err(format!("the name `{begin}…` has {} bytes; {NAME_MAX} are possible", name.len()));
+    }
+    *names += name.len() + 64;
+    if *names > NAMES_MAX { Err("there is no room for further names".into()) } else { Ok(()) }
+}
+
+/// Names by number, in the order of their first appearance. Bytes that are no UTF-8 are shown as replacement characters, yet names that differ stay apart.
+struct Labels {
+    numbers: HashMap<Box<[u8]>, u32>,
+    keys: Vec<Box<[u8]>>,
+    names: Vec<String>,
+    /// The numbers lately asked for: most rows name one of a few.
+    recent: Box<[u32; 256]>,
+}
+
+impl Default for Labels {
+    fn default() -> Labels {
+        Labels { numbers: HashMap::new(), keys: Vec::new(), names: Vec::new(), recent: Box::new([u32::MAX; 256]) }
+    }
+}
+
+impl Labels {
+    fn add(&mut self, name: &[u8]) -> u32 {
+        let number = self.names.len() as u32;
+        self.numbers.insert(name.into(), number);
+        self.keys.push(name.into());
+        self.names.push(harmless(&String::from_utf8_lossy(name)));
+        number
+    }
+}
