@@ -11,7 +11,7 @@ use stipend_core::explain::Names;
 use stipend_core::id::PoolId;
 use stipend_core::quantity::Time;
 use stipend_sim::audit::{self, Report};
-use stipend_sim::baseline::{Estimate, easy, fifo, partition};
+use stipend_sim::baseline::{easy, fair_tree, fifo, partition, priority};
 use stipend_sim::engine::{self, RunSummary};
 use stipend_sim::explain::{self, Explained};
 use stipend_sim::log::LogWriter;
@@ -21,8 +21,8 @@ use stipend_sim::page::{self, Drawn, Recorder};
 use stipend_sim::policy::Policy;
 use stipend_sim::refusal::Refusal;
 use stipend_sim::result::RunResult;
-use stipend_sim::scenario;
 use stipend_sim::scenario::error::ScenarioError;
+use stipend_sim::scenario::{self, Rivals};
 use stipend_sim::sweep::Sweep;
 use stipend_sim::trace::overview::Overview;
 use stipend_sim::trace::{Reading, Trace};
@@ -32,10 +32,14 @@ use stipend_sim::trace::{Reading, Trace};
 pub(crate) enum PolicyName {
     /// Stipend: budgets over time
     Budget,
-    /// First in, first out
-    Fifo,
+    /// Levels of priority, with a limit on what a team may protect from preemption
+    Priority,
+    /// As a Slurm site is set up: fair shares with a half-life, backfill, preemption by QOS
+    FairTree,
     /// First in, first out, with backfill around the head's reservation of nodes
     Easy,
+    /// First in, first out
+    Fifo,
     /// Each team owns its share of the GPUs
     Partition,
 }
@@ -45,18 +49,22 @@ impl PolicyName {
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             PolicyName::Budget => "budget",
-            PolicyName::Fifo => "fifo",
+            PolicyName::Priority => "priority",
+            PolicyName::FairTree => "fair-tree",
             PolicyName::Easy => "easy",
+            PolicyName::Fifo => "fifo",
             PolicyName::Partition => "partition",
         }
     }
 
     /// A policy that has seen nothing yet.
-    fn policy(self) -> Box<dyn Policy> {
+    fn policy(self, rivals: &Rivals) -> Box<dyn Policy> {
         match self {
             PolicyName::Budget => Box::new(Scheduler::new(Time(0))),
+            PolicyName::Priority => Box::new(priority(rivals.priority)),
+            PolicyName::FairTree => Box::new(fair_tree(rivals.fair_tree, rivals.estimate)),
+            PolicyName::Easy => Box::new(easy(rivals.estimate)),
             PolicyName::Fifo => Box::new(fifo()),
-            PolicyName::Easy => Box::new(easy(Estimate::default())),
             PolicyName::Partition => Box::new(partition()),
         }
     }
@@ -135,7 +143,7 @@ impl Scenario {
         observers: &mut [&mut dyn Observer],
         progress: &mut dyn FnMut(f64),
     ) -> Vec<String> {
-        let mut policy = name.policy();
+        let mut policy = name.policy(&self.0.rivals);
         let mut reach = |now: Time, end: Time| progress(now.0 as f64 / end.0.max(1) as f64);
         let summary = engine::run(&self.0, seed, policy.as_mut(), observers, Some(&mut reach));
         notes(name, seed, &summary, &self.0.labels)

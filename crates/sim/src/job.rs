@@ -1,7 +1,7 @@
 //! A workload as the simulator knows it: what the scheduler is told, and the truth it is not told.
 
 use std::sync::Arc;
-use stipend_core::quantity::Span;
+use stipend_core::quantity::{Ppm, Span};
 use stipend_core::spec::WorkloadSpec;
 
 /// One workload of a population.
@@ -17,6 +17,8 @@ pub struct Job {
     pub checkpoint_every: Span,
     /// Which closed-loop stream submitted it and waits for its end; `None` in the open loop.
     pub stream: Option<u32>,
+    /// The part of its running time in which it works; the rest of the time it only keeps its GPUs.
+    pub useful: Ppm,
 }
 
 /// How often work with this contract banks its progress where nothing else is said: at least once in every contract, or evicted work

@@ -13,7 +13,7 @@ pub trait Observer {
     /// A workload is about to be submitted; comes before its `Submitted` entry.
     fn job(&mut self, _workload: WorkloadId, _job: &Job) {}
 
-    /// GPU time of this lease that led to a bank (a checkpoint) or a completion, known only to the engine.
+    /// GPU time of this lease that led to a bank (a checkpoint) or a completion, known only to the engine; what was held idle is no part of it.
     /// Comes before the lease's `Ended` entry.
     fn banked(&mut self, _at: Time, _lease: LeaseId, _gpu_ms: GpuMs) {}
 

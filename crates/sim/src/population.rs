@@ -1,5 +1,6 @@
 //! Who submits what and when: the scenario's streams under a seed, its trace and its listed workloads.
 
+use crate::generate::behaviour;
 use crate::generate::stream::Stream;
 use crate::job::Job;
 use crate::random::{Purpose, Random};
@@ -20,7 +21,11 @@ impl<'a> Population<'a> {
         for plan in &scenario.streams {
             for _ in 0..plan.slots {
                 let random = Random::new(seed, Purpose::Stream, streams.len() as u64);
-                streams.push(Stream { random, ..plan.stream.clone() });
+                let mut stream = Stream { random, ..plan.stream.clone() };
+                for owner in &mut stream.owners {
+                    owner.behaviour = behaviour::of(&scenario.behaviours, seed, owner.budget, owner.user);
+                }
+                streams.push(stream);
             }
         }
         Population { scenario, streams, next_row: 0 }
@@ -47,10 +52,10 @@ impl<'a> Population<'a> {
     }
 
     /// What a stream submits now, and when it submits again if that does not wait for the end.
-    pub(crate) fn draw(&mut self, stream: u32, at: Time) -> (Job, Option<Time>) {
+    pub(crate) fn draw(&mut self, stream: u32, at: Time) -> (Vec<Job>, Option<Time>) {
         let from = &mut self.streams[stream as usize];
-        let job = from.draw(stream, at);
-        (job, from.after_submission(at))
+        let jobs = from.draw(stream, at);
+        (jobs, from.after_submission(at))
     }
 
     /// When a stream submits again after a workload of its ended at `at`.

@@ -16,6 +16,8 @@ pub enum Purpose {
     Host = 4,
     /// Contracts of a trace's rows.
     Row = 5,
+    /// Who behaves otherwise.
+    Behaviour = 6,
 }
 
 /// One stream of random numbers.

@@ -103,6 +103,8 @@ pub struct BudgetResult {
     pub delivered_of_owed_daily: Option<f64>,
     /// What it got beyond what it was owed: time that other budgets left.
     pub beyond_owed_gpu_hours: f64,
+    /// GPU time of its work, allocated or not, that led to a completion or a bank.
+    pub useful_gpu_hours: f64,
     /// Credit that lapsed because it asked for nothing.
     pub lapsed_gpu_hours: Option<f64>,
 }

@@ -67,13 +67,20 @@ fn every_field_of_a_scenario_is_in_the_reference() {
         ("## `[[workloads]]`", fields("", "[[workloads]]\nzzzz = 1")),
         ("## `[[streams]]`", fields("", "[[streams]]\nzzzz = 1")),
         ("## `[lab]`", fields("", "[lab]\nzzzz = 1")),
+        ("## `[rivals.estimate]`", fields("", "[rivals.estimate]\nzzzz = 1")),
+        ("## `[rivals.priority]`", fields("", "[rivals.priority]\nzzzz = 1")),
+        ("## `[rivals.fair_tree]`", fields("", "[rivals.fair_tree]\nzzzz = 1")),
         ("## `[trace]`", fields("", "[trace]\nzzzz = 1")),
     ];
     for (heading, fields) in parts {
-        assert!(fields.len() > 2, "{heading}: {fields:?}");
+        assert!(fields.len() >= 2, "{heading}: {fields:?}");
         let own = section(&page, heading).split("\n### ").next().unwrap_or_default();
         assert_eq!(first_cells(own), fields, "{heading}: left is the page, right the program");
     }
+    let behaviours = first_cells(section(&page, "## `[[behaviours]]`"));
+    let known: BTreeSet<String> =
+        fields("", "[[behaviours]]\nzzzz = 1").union(&fields("", "[[behaviours]]\nwhat = \"zzzz\"")).cloned().collect();
+    assert_eq!(behaviours, known, "behaviours: left is the page, right the program");
     let happenings = first_cells(section(&page, "## `[[happenings]]`"));
     let known: BTreeSet<String> =
         fields("", "[[happenings]]\nzzzz = 1").union(&fields("", "[[happenings]]\nat = \"1h\"\nwhat = \"zzzz\"")).cloned().collect();

@@ -115,6 +115,8 @@ pub struct Report {
 #[derive(Default)]
 pub(super) struct Findings {
     pub(super) report: Report,
+    /// The laws whose breaches count; none: all of them.
+    pub(super) only: Vec<Law>,
     line: u64,
     at: i64,
 }
@@ -127,6 +129,9 @@ impl Findings {
     }
 
     pub(super) fn add(&mut self, law: Law, seen: impl Into<String>, expected: impl Into<String>) {
+        if !self.only.is_empty() && !self.only.contains(&law) {
+            return;
+        }
         self.report.found += 1;
         if self.report.violations.len() < KEPT {
             let (line, t_ms) = (self.line, self.at);

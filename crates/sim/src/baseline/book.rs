@@ -40,6 +40,13 @@ pub(super) struct Lease {
     pub(super) stop: Option<Stop>,
 }
 
+impl Lease {
+    /// Whether it can be told to yield to a claimant: nobody told it to stop yet, and it did not start just now.
+    pub(super) fn may_yield(&self, at: Time) -> bool {
+        self.stop.is_none() && self.started < at
+    }
+}
+
 /// What a workload does.
 #[derive(Clone, Debug)]
 pub(super) enum Phase {
@@ -88,6 +95,11 @@ impl Workload {
     /// Charged and protected in a log's words; a baseline makes no difference between the two.
     pub(super) fn occupancy(&self) -> Occupancy {
         if self.contract > Span::ZERO { Occupancy::Allocated } else { Occupancy::Unallocated }
+    }
+
+    /// Whether it may not start for now.
+    pub(super) fn is_held(&self) -> bool {
+        matches!(self.phase, Phase::Held)
     }
 
     /// Its lease, if it has one.

@@ -22,8 +22,23 @@ pub(super) struct Node {
     free: GpuSet,
     /// All that is free on it.
     room: Room,
+    /// GPUs that are kept for claimants, free or still being vacated.
+    held: GpuSet,
+    /// CPUs and memory that are kept with them.
+    held_room: Room,
     /// Which group it belongs to; `None` while it belongs to nobody.
     group: Option<u32>,
+}
+
+impl Node {
+    /// What is free on it and kept for nobody.
+    fn open(&self) -> Room {
+        Room {
+            gpus: (self.free.0 & !self.held.0).count_ones(),
+            cpus: self.room.cpus.saturating_sub(self.held_room.cpus),
+            memory: self.room.memory.saturating_sub(self.held_room.memory),
+        }
+    }
 }
 
 /// What an empty pool could do for gangs with one kind of member.
@@ -69,7 +84,9 @@ impl Cluster {
         self.gpus_max = self.gpus_max.max(spec.gpus);
         let free = GpuSet(u64::MAX >> (64 - spec.gpus));
         let room = Room::of(&spec);
-        self.nodes[id.index()] = Some(Node { spec, state: NodeState::Ready, occupants: Vec::new(), free, room, group: Some(0) });
+        let (held, held_room) = (GpuSet(0), Room::default());
+        let node = Node { spec, state: NodeState::Ready, occupants: Vec::new(), free, room, held, held_room, group: Some(0) };
+        self.nodes[id.index()] = Some(node);
         self.fits.clear();
         if id.index() >= self.free[0].nodes() || self.gpus_max > self.free[0].gpus_max() {
             self.index();
@@ -162,7 +179,8 @@ impl Cluster {
         for slot in placement {
             let node = self.known(slot.node);
             if node.state == NodeState::Ready {
-                let members = slot.gpus.0.count_ones() / gang.gpus_per_member;
+                // What is kept for a claimant will not be free.
+                let members = (slot.gpus.0 & !node.held.0).count_ones() / gang.gpus_per_member;
                 let room = free.room(slot.node).plus(Room::member(&node.spec, gang), members);
                 free.set(slot.node, room, node.spec.gpus);
             }
@@ -179,7 +197,7 @@ impl Cluster {
         let mut slots = Vec::with_capacity(choice.len());
         for &(id, members) in choice {
             let node = self.nodes[id.index()].as_mut().expect("only nodes of the pool are chosen");
-            let gpus = lowest(node.free, members * gang.gpus_per_member);
+            let gpus = lowest(GpuSet(node.free.0 & !node.held.0), members * gang.gpus_per_member);
             node.free.0 &= !gpus.0;
             node.room = node.room.minus(Room::member(&node.spec, gang), members);
             node.occupants.push(workload);
@@ -187,6 +205,54 @@ impl Cluster {
             self.publish(id);
         }
         slots.into()
+    }
+
+    /// Gives a workload exactly these free GPUs.
+    pub(super) fn take_exactly(&mut self, workload: WorkloadId, gang: &Gang, placement: &[Slot]) {
+        for slot in placement {
+            let node = self.nodes[slot.node.index()].as_mut().expect("only nodes of the pool are chosen");
+            let members = slot.gpus.0.count_ones() / gang.gpus_per_member;
+            node.free.0 &= !slot.gpus.0;
+            node.room = node.room.minus(Room::member(&node.spec, gang), members);
+            node.occupants.push(workload);
+            self.publish(slot.node);
+        }
+    }
+
+    /// Keeps GPUs for a claimant: nobody else gets them, now or when they become free.
+    pub(super) fn hold(&mut self, gang: &Gang, placement: &[Slot]) {
+        for slot in placement {
+            let node = self.nodes[slot.node.index()].as_mut().expect("only nodes of the pool are chosen");
+            node.held.0 |= slot.gpus.0;
+            node.held_room = node.held_room.plus(Room::member(&node.spec, gang), slot.gpus.0.count_ones() / gang.gpus_per_member);
+            self.publish(slot.node);
+        }
+    }
+
+    /// These GPUs are kept no longer.
+    pub(super) fn unhold(&mut self, gang: &Gang, placement: &[Slot]) {
+        for slot in placement {
+            let node = self.nodes[slot.node.index()].as_mut().expect("only nodes of the pool are chosen");
+            node.held.0 &= !slot.gpus.0;
+            node.held_room = node.held_room.minus(Room::member(&node.spec, gang), slot.gpus.0.count_ones() / gang.gpus_per_member);
+            self.publish(slot.node);
+        }
+    }
+
+    /// The GPUs of a node that are free and kept for nobody.
+    pub(super) fn open_gpus(&self, id: NodeId) -> GpuSet {
+        let node = self.known(id);
+        GpuSet(node.free.0 & !node.held.0)
+    }
+
+    /// The GPUs of a node that are kept for claimants.
+    pub(super) fn held_gpus(&self, id: NodeId) -> GpuSet {
+        self.known(id).held
+    }
+
+    /// What `members` members of a gang take on this node.
+    pub(super) fn member(&self, id: NodeId, gang: &Gang) -> Room {
+        Room::member(&self.known(id).spec, gang)
     }
 
     /// Takes a workload's GPUs back.
@@ -220,13 +286,13 @@ impl Cluster {
     fn publish(&mut self, id: NodeId) {
         let Some(node) = &self.nodes[id.index()] else { return };
         let Some(group) = node.group else { return };
-        let room = if node.state == NodeState::Ready { node.room } else { Room::default() };
+        let room = if node.state == NodeState::Ready { node.open() } else { Room::default() };
         self.free[group as usize].set(id, room, node.spec.gpus);
     }
 }
 
 /// The `n` lowest of these GPUs.
-fn lowest(from: GpuSet, n: u32) -> GpuSet {
+pub(super) fn lowest(from: GpuSet, n: u32) -> GpuSet {
     let mut rest = from.0;
     for _ in 0..n {
         rest &= rest.wrapping_sub(1);

@@ -1,8 +1,9 @@
 //! What every baseline needs to be a [`Policy`]: it keeps the book, obeys nodes and time limits, and writes the log as the core does.
 //! Only the order of starts is left to a [`Queue`].
 //!
-//! A baseline never preempts for a claimant. Its log still says `protected_until` as the core's would (a contract from the moment when all
-//! members run), as the least that is promised; in truth a lease is left alone until its time limit, the loss of a node or a critical drain.
+//! `fifo`, `easy` and `partition` never preempt for a claimant. Their log still says `protected_until` as the core's would (a contract from the
+//! moment when all members run), as the least that is promised; in truth a lease is left alone until its time limit, the loss of a node or a
+//! critical drain. `priority` and `fair-tree` preempt by [`super::claims`], and say what they promise.
 //! Express nodes are nodes like any other. Nothing is charged, so there are no `charged` entries.
 
 use super::book::{Book, Estimate, Phase, Workload};
@@ -13,7 +14,7 @@ use super::stop::{self, Stop};
 use super::tree::Tree;
 use crate::policy::Policy;
 use std::sync::Arc;
-use stipend_core::entry::{By, Entry, Licence, Occupancy, Outcome};
+use stipend_core::entry::{By, Entry, Licence, Occupancy, Outcome, Placement};
 use stipend_core::event::{Event, Exit, Rejection};
 use stipend_core::explain::Why;
 use stipend_core::id::{LeaseId, PoolId, WorkloadId};
@@ -29,8 +30,22 @@ pub(super) trait Queue {
     /// A waiting workload goes away without a start.
     fn remove(&mut self, id: WorkloadId, workload: &Workload);
 
+    /// A lease of this workload has ended; whether it waits again is said by [`Queue::push`].
+    fn ended(&mut self, _id: WorkloadId, _workload: &Workload) {}
+
+    /// For how long a lease that runs from now on is left alone for sure; `None` if that is not a matter of time.
+    fn protects(&self, _id: WorkloadId, workload: &Workload) -> Option<Span> {
+        let contract = workload.limit().map_or(workload.contract, |left| left.min(workload.contract));
+        (workload.occupancy() == Occupancy::Allocated).then_some(contract)
+    }
+
     /// Starts what may start now.
     fn decide(&mut self, desk: &mut Desk<'_>);
+
+    /// When it wants to decide again even if nothing happens.
+    fn next_wakeup(&self) -> Option<Time> {
+        None
+    }
 }
 
 /// What a queue sees of its pool when it decides, and how it starts work.
@@ -41,8 +56,8 @@ pub(super) struct Desk<'a> {
     pub(super) book: &'a mut Book,
     pub(super) tree: &'a Tree,
     pub(super) estimate: &'a Estimate,
-    knobs: &'a Knobs,
-    log: &'a mut Vec<Entry>,
+    pub(super) knobs: &'a Knobs,
+    pub(super) log: &'a mut Vec<Entry>,
 }
 
 impl Desk<'_> {
@@ -59,13 +74,25 @@ impl Desk<'_> {
 
     /// Starts a waiting workload on the chosen nodes; the queue forgets it by itself.
     pub(super) fn start(&mut self, id: WorkloadId, choice: &Choice, rule: &'static str) {
+        let gang = self.book.get(id).expect("only waiting work is queued").spec.gang;
+        let placement = self.cluster.take(id, &gang, choice);
+        self.started(id, placement, Licence::Free, rule);
+    }
+
+    /// Starts a waiting workload on GPUs that were kept for it.
+    pub(super) fn start_on(&mut self, id: WorkloadId, placement: &Placement, licence: Licence, rule: &'static str) {
+        let gang = self.book.get(id).expect("only waiting work is queued").spec.gang;
+        self.cluster.take_exactly(id, &gang, placement);
+        self.started(id, placement.clone(), licence, rule);
+    }
+
+    fn started(&mut self, id: WorkloadId, placement: Placement, licence: Licence, rule: &'static str) {
         let workload = self.book.get(id).expect("only waiting work is queued");
         let occupancy = workload.occupancy();
         let end = self.at + workload.expected(self.estimate);
-        let placement = self.cluster.take(id, &workload.spec.gang, choice);
         let lease = self.book.start(self.at, id, placement.clone(), end, self.at + self.knobs.start_timeout);
         let why = Why::Rule(rule);
-        self.log.push(Entry::Started { lease, pool: self.pool, occupancy, placement, licence: Licence::Free, why });
+        self.log.push(Entry::Started { lease, pool: self.pool, occupancy, placement, licence, why });
     }
 }
 
@@ -73,13 +100,13 @@ impl Desk<'_> {
 pub(super) struct Pool<Q> {
     knobs: Knobs,
     pub(super) cluster: Cluster,
-    queue: Q,
+    pub(super) queue: Q,
 }
 
 /// A baseline with its order of starts.
 pub(super) struct Baseline<Q> {
     estimate: Estimate,
-    make_queue: fn() -> Q,
+    make_queue: Box<dyn Fn() -> Q>,
     pub(super) pools: Vec<Pool<Q>>,
     tree: Tree,
     pub(super) book: Book,
@@ -87,7 +114,8 @@ pub(super) struct Baseline<Q> {
 
 impl<Q: Queue> Baseline<Q> {
     /// A baseline without pools or budgets; every pool that comes gets a queue of its own.
-    pub(super) fn new(make_queue: fn() -> Q, estimate: Estimate) -> Baseline<Q> {
+    pub(super) fn new(make_queue: impl Fn() -> Q + 'static, estimate: Estimate) -> Baseline<Q> {
+        let make_queue = Box::new(make_queue);
         Baseline { estimate, make_queue, pools: Vec::new(), tree: Tree::default(), book: Book::default() }
     }
 
@@ -206,8 +234,8 @@ impl<Q: Queue> Baseline<Q> {
         if current.running.is_some() {
             return Err(Rejection::LeaseState { lease, message: "it already runs" });
         }
-        let contract = workload.limit().map_or(workload.contract, |left| left.min(workload.contract));
-        let protected_until = (workload.occupancy() == Occupancy::Allocated).then_some(at + contract);
+        let protects = self.pools[workload.spec.pool.index()].queue.protects(lease.workload, workload);
+        let protected_until = protects.map(|span| at + span);
         let end = if current.stop.is_some() { current.end } else { at + workload.expected(&self.estimate) };
         self.book.run(at, lease.workload, end);
         log.push(Entry::Running { lease, protected_until });
@@ -237,6 +265,7 @@ impl<Q: Queue> Baseline<Q> {
         let again = again && workload.limit().is_none_or(|left| left > Span::ZERO);
         let pool = workload.spec.pool;
         self.pools[pool.index()].cluster.release(lease.workload, &workload.spec.gang, &ended.placement);
+        self.pools[pool.index()].queue.ended(lease.workload, workload);
         if again {
             log.push(Entry::Requeued { workload: lease.workload });
             self.enqueue(lease.workload);
@@ -313,6 +342,6 @@ impl<Q: Queue> Policy for Baseline<Q> {
     }
 
     fn next_wakeup(&self) -> Option<Time> {
-        self.book.next_due()
+        self.pools.iter().filter_map(|pool| pool.queue.next_wakeup()).chain(self.book.next_due()).min()
     }
 }

@@ -2,7 +2,7 @@
 
 use stipend_core::entry::{By, Outcome};
 use stipend_core::event::Exit;
-use stipend_core::id::NodeId;
+use stipend_core::id::{NodeId, WorkloadId};
 use stipend_core::quantity::Span;
 
 /// Why a lease was told to stop.
@@ -14,6 +14,8 @@ pub(super) enum Stop {
     Administrator(String),
     NodeLost(NodeId),
     NodeCritical(NodeId),
+    /// It yields its GPUs to this claimant.
+    Claimant(WorkloadId),
 }
 
 /// What an end means, given what the lease had been told.
@@ -25,7 +27,7 @@ pub(super) fn outcome(exit: Exit, stop: Option<&Stop>) -> Outcome {
         (_, Some(Stop::TimeLimit(_))) => Outcome::TimedOut,
         (_, Some(Stop::StartTimeout(_))) => Outcome::StartTimeout,
         (_, Some(Stop::Owner | Stop::Administrator(_))) => Outcome::Cancelled,
-        (_, Some(Stop::NodeCritical(_))) => Outcome::Preempted,
+        (_, Some(Stop::NodeCritical(_) | Stop::Claimant(_))) => Outcome::Preempted,
     }
 }
 
@@ -38,5 +40,6 @@ pub(super) fn by(stop: &Stop) -> By {
         Stop::Administrator(reason) => By::Administrator(reason.clone()),
         Stop::NodeLost(_) => By::NodeLost,
         Stop::NodeCritical(_) => By::CriticalDrain,
+        Stop::Claimant(claimant) => By::Claimant(*claimant),
     }
 }

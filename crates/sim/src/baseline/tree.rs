@@ -60,6 +60,11 @@ impl Tree {
         self.leaves.iter().filter_map(claim).filter(|(_, claim)| claim.0 > 0).collect()
     }
 
+    /// All budgets, by number.
+    pub(super) fn budgets(&self) -> impl Iterator<Item = &BudgetSpec> {
+        self.budgets.values()
+    }
+
     /// The full path of a budget that exists.
     pub(super) fn path(&self, budget: BudgetId) -> String {
         let spec = &self.budgets[&budget];

@@ -12,11 +12,11 @@ impl Engine<'_, '_> {
     pub(super) fn happen(&mut self, at: Time, next: Next) {
         match next {
             Next::Stream(stream) => {
-                let (job, again) = self.population.draw(stream, at);
+                let (jobs, again) = self.population.draw(stream, at);
                 if let Some(again) = again {
                     self.agenda.put(again, Next::Stream(stream));
                 }
-                self.submit(at, job);
+                jobs.into_iter().for_each(|job| self.submit(at, job));
             }
             Next::Listed(number) => self.submit_as(at, WorkloadId(number), self.scenario.listed[number as usize].job.clone()),
             Next::Happening(number) => self.happening(at, number as usize),

@@ -35,7 +35,7 @@ impl Engine<'_, '_> {
     pub(super) fn lease_steps(&mut self, at: Time, id: LeaseId) {
         let Some((lease, work)) = self.alive(id) else { return };
         let (step, gained, next) = lease.step(at, work);
-        let (gained, fails, stopping) = (work.gpus.over(gained), work.fails, lease.stopping);
+        let (gained, fails, stopping) = (work.worked(gained), work.fails, lease.stopping);
         if gained.0 > 0 {
             self.observers.iter_mut().for_each(|observer| observer.banked(at, id, gained));
         }

@@ -6,7 +6,7 @@
 use crate::job::Job;
 use stipend_core::entry::{Occupancy, Placement};
 use stipend_core::id::LeaseId;
-use stipend_core::quantity::{GpuMs, Gpus, Span, Time};
+use stipend_core::quantity::{GpuMs, Gpus, Ppm, Span, Time};
 use stipend_core::spec::OnPreempt;
 
 /// A workload from its submission to its end.
@@ -21,6 +21,8 @@ pub(super) struct Work {
     pub(super) stream: u32,
     pub(super) on_preempt: OnPreempt,
     pub(super) fails: bool,
+    /// The part of its running time in which it works.
+    pub(super) useful: Ppm,
     pub(super) started: bool,
     /// A lease of it ran.
     pub(super) ran: bool,
@@ -39,6 +41,7 @@ impl Work {
         stream: Work::NO_STREAM,
         on_preempt: OnPreempt::End,
         fails: false,
+        useful: Ppm::ONE,
         started: false,
         ran: false,
         over: true,
@@ -52,9 +55,16 @@ impl Work {
             stream: job.stream.unwrap_or(Work::NO_STREAM),
             on_preempt: job.spec.on_preempt,
             fails: job.fails,
+            useful: job.useful,
             over: false,
             ..Work::EXPECTED
         }
+    }
+
+    /// The part of so much running time in which it works, as GPU time.
+    pub(super) fn worked(&self, time: Span) -> GpuMs {
+        let GpuMs(held) = self.gpus.over(time);
+        GpuMs((i128::from(held) * i128::from(self.useful.0) / i128::from(Ppm::ONE.0)) as i64)
     }
 
     /// Work not banked before this lease.

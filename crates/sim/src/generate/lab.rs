@@ -2,11 +2,13 @@
 //!
 //! Every stream is a closed loop: it submits the next workload some think time after one ended, so that a queue cannot grow without end.
 
-use super::lab_file::{Behaviour, LabFile};
+use super::behaviour::{self, Behaviour, Rule};
+use super::lab_file::LabFile;
 use super::phases::Phases;
 use super::recipe::{Recipe, WorkLengths};
 use super::stream::{Owner, Pace, Stream};
 use crate::random::{Purpose, Random, cumulative, zipf};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use stipend_core::id::{BudgetId, UserId};
 use stipend_core::knobs::Knobs;
@@ -20,7 +22,6 @@ pub(crate) struct Team {
     /// Its part of the pool.
     pub(crate) claim: f64,
     pub(crate) users: Vec<UserId>,
-    pub(crate) behaviour: Behaviour,
 }
 
 /// A lab, ready to be populated under any seed.
@@ -30,6 +31,8 @@ pub(crate) struct Lab {
     pub(crate) teams: Vec<Team>,
     pub(crate) knobs: Knobs,
     pub(crate) capacity_gpus: u32,
+    /// Who behaves how.
+    pub(crate) behaviours: Vec<Rule>,
 }
 
 /// All streams begin within this time.
@@ -46,23 +49,35 @@ impl Lab {
 
         let mut builder = Builder { lab: self, seed, end, streams: Vec::new() };
         let mut large: Vec<(Owner, f64)> = Vec::new();
+        let mut extra = Vec::new();
         for (number, (team, &demand)) in self.teams.iter().zip(&demands).enumerate() {
-            let phases = Arc::new(Phases::draw(seed, number as u64, self.file.on.0, self.file.off.0, end));
+            let behaviour = behaviour::of(&self.behaviours, seed, team.budget, team.users[0]);
+            let bursts = behaviour == Behaviour::Burst;
+            let phases = if bursts { Phases::weekly(end) } else { Phases::draw(seed, number as u64, self.file.on.0, self.file.off.0, end) };
+            let phases = Arc::new(phases);
             let in_large = if may_run_large(team) { large_part * demand } else { 0.0 };
-            large.push((builder.owner(team, team.users[0], &phases), in_large));
-            builder.slots(team, &phases, self.medium(team), demand - in_large);
-            builder.slots(team, &phases, self.unallocated(), demand * self.file.unallocated.value());
+            large.push((builder.owner(team, team.users[0], Some(&phases)), in_large));
+            builder.slots(team, Some(&phases), self.medium(), demand - in_large);
+            builder.slots(team, Some(&phases), self.unallocated(), demand * self.file.unallocated.value());
             builder.tests(team, &phases);
+            match behaviour {
+                Behaviour::Burst => extra.push((team, Some(phases), self.medium(), demand - in_large)),
+                Behaviour::Hoard => extra.push((team, None, self.hoard(), team.claim * f64::from(self.capacity_gpus))),
+                _ => {}
+            }
         }
         builder.shared_slots(&large, self.large());
+        // Last, so that nobody else's random numbers are others than without them.
+        for (team, phases, recipe, gpus) in extra {
+            builder.slots(team, phases.as_ref(), recipe, gpus);
+        }
         builder.streams
     }
 
     /// Every gang that the lab may submit.
     pub(crate) fn gangs(&self) -> Vec<Gang> {
         let large = (self.file.large.0 > Ppm(0)).then(|| self.large());
-        let medium = self.teams.first().map(|team| self.medium(team));
-        large.into_iter().chain(medium).flat_map(|recipe| recipe.gangs).collect()
+        large.into_iter().chain([self.medium()]).flat_map(|recipe| recipe.gangs).collect()
     }
 
     /// Each team's outstanding GPUs: factors in random order, so that no size of team is always the greedy one; of all orders the first
@@ -89,46 +104,49 @@ impl Lab {
     fn large(&self) -> Recipe {
         let sizes = [(16, 8, 45.0), (24, 8, 15.0), (32, 8, 25.0), (48, 8, 5.0), (64, 8, 10.0)];
         let work = WorkLengths { median: Span::hours(43), spread: 0.4, min: Span::days(1), max: Span::days(4) };
-        self.recipe(Behaviour::Honest, &sizes, work, self.file.large_resume.value())
+        self.recipe(&sizes, work, self.file.large_resume.value())
     }
 
     /// 1 to 64 GPUs for hours.
-    fn medium(&self, team: &Team) -> Recipe {
+    fn medium(&self) -> Recipe {
         let sizes = [(1, 1, 18.0), (1, 2, 12.0), (1, 4, 14.0), (1, 8, 30.0), (2, 8, 14.0), (4, 8, 8.0), (8, 8, 4.0)];
         let work = WorkLengths { median: Span::hours(4), spread: 0.9, min: Span::minutes(16), max: Span::days(3) };
-        self.recipe(team.behaviour, &sizes, work, self.file.resume.value())
+        self.recipe(&sizes, work, self.file.resume.value())
     }
 
     /// Small work that takes what is idle.
     fn unallocated(&self) -> Recipe {
         let sizes = [(1, 1, 40.0), (1, 2, 20.0), (1, 4, 15.0), (1, 8, 20.0), (2, 8, 5.0)];
         let work = WorkLengths { median: Span::hours(4), spread: 0.9, min: Span::minutes(10), max: Span::days(2) };
-        Recipe { min_runtimes: Vec::new(), ..self.recipe(Behaviour::Honest, &sizes, work, self.file.resume.value()) }
+        Recipe { min_runtimes: Vec::new(), ..self.recipe(&sizes, work, self.file.resume.value()) }
+    }
+
+    /// Nothing, for a month.
+    fn hoard(&self) -> Recipe {
+        let work = WorkLengths { median: Span::days(30), spread: 0.0, min: Span::days(30), max: Span::days(30) };
+        Recipe { min_runtimes: Vec::new(), useful: Ppm(0), ..self.recipe(&[(1, 8, 1.0)], work, 1.0) }
     }
 
     /// Somebody tries something: 20 seconds to 15 minutes.
-    fn test(&self, team: &Team) -> Recipe {
+    fn test(&self) -> Recipe {
         let sizes = [(1, 1, 48.0), (1, 2, 18.0), (1, 4, 14.0), (1, 8, 20.0)];
         let work = WorkLengths { median: Span::seconds(200), spread: 1.1, min: Span::seconds(20), max: Span::minutes(15) };
-        Recipe { end_max: Span::minutes(15), ..self.recipe(team.behaviour, &sizes, work, 0.0) }
+        Recipe { end_max: Span::minutes(15), ..self.recipe(&sizes, work, 0.0) }
     }
 
-    fn recipe(&self, behaviour: Behaviour, sizes: &[(u32, u32, f64)], work: WorkLengths, resume: f64) -> Recipe {
-        let (hours, priority): (&[i64], i16) = match behaviour {
-            Behaviour::Honest => (&[1, 2, 4, 8], 0),
-            Behaviour::Inflate => (&[8], 2),
-        };
+    fn recipe(&self, sizes: &[(u32, u32, f64)], work: WorkLengths, resume: f64) -> Recipe {
         Recipe {
             gangs: sizes.iter().map(|&(members, gpus, _)| Gang::new(members, gpus)).collect(),
             gang_weights: cumulative(sizes.iter().map(|&(_, _, weight)| weight)),
             work,
-            min_runtimes: hours.iter().map(|&h| Span::hours(h).min(self.knobs.min_runtime_max)).collect(),
+            min_runtimes: [1, 2, 4, 8].into_iter().map(|h| Span::hours(h).min(self.knobs.min_runtime_max)).collect(),
             min_runtime_max: self.knobs.min_runtime_max,
             end_max: self.knobs.end_max,
             resume,
             restart: (1.0 - resume) / 2.0,
             time_limit: None,
-            priority,
+            priority: 0,
+            useful: Ppm::ONE,
             fails: self.file.fails.value(),
         }
     }
@@ -144,7 +162,7 @@ struct Builder<'a> {
 
 impl Builder<'_> {
     /// As many streams as keep `gpus` outstanding on average. What is no whole number of gangs is made up by pauses.
-    fn slots(&mut self, team: &Team, phases: &Arc<Phases>, recipe: Recipe, gpus: f64) {
+    fn slots(&mut self, team: &Team, phases: Option<&Arc<Phases>>, recipe: Recipe, gpus: f64) {
         let wanted = gpus / recipe.mean_gpus();
         let by_user = cumulative(zipf(team.users.len(), 0.8));
         let recipe = Arc::new(recipe);
@@ -181,9 +199,9 @@ impl Builder<'_> {
 
     /// One stream of tests for each user.
     fn tests(&mut self, team: &Team, phases: &Arc<Phases>) {
-        let recipe = Arc::new(self.lab.test(team));
+        let recipe = Arc::new(self.lab.test());
         for &user in &team.users {
-            let owner = self.owner(team, user, phases);
+            let owner = self.owner(team, user, Some(phases));
             let pace = Pace::Closed { think: self.lab.file.debug_think.0, idle: 0.0 };
             self.push(self.random(), vec![(owner, 1.0)], &recipe, pace);
         }
@@ -198,8 +216,10 @@ impl Builder<'_> {
         Random::new(self.seed, Purpose::Stream, self.streams.len() as u64)
     }
 
-    fn owner(&self, team: &Team, user: UserId, phases: &Arc<Phases>) -> Owner {
-        Owner { budget: team.budget, user, phases: Some((phases.clone(), self.lab.file.off_submissions.value())) }
+    fn owner(&self, team: &Team, user: UserId, phases: Option<&Arc<Phases>>) -> Owner {
+        let behaviour = behaviour::of(&self.lab.behaviours, self.seed, team.budget, user);
+        let while_off = if behaviour == Behaviour::Burst { 0.0 } else { self.lab.file.off_submissions.value() };
+        Owner { budget: team.budget, user, phases: phases.map(|phases| (phases.clone(), while_off)), behaviour }
     }
 
     fn push(&mut self, random: Random, owners: Vec<(Owner, f64)>, recipe: &Arc<Recipe>, pace: Pace) {
@@ -215,6 +235,8 @@ impl Builder<'_> {
             until: self.end,
             turn: 0,
             submitted: Time(0),
+            outstanding: 0,
+            later: VecDeque::new(),
         });
     }
 }
@@ -230,10 +252,9 @@ mod tests {
             budget: BudgetId(number as u32 + 1),
             claim,
             users: (0..10).map(|user| UserId(number as u32 * 10 + user)).collect(),
-            behaviour: Behaviour::Honest,
         });
         let file = LabFile { demand: Fraction(Ppm(demand)), ..LabFile::default() };
-        Lab { file, teams: teams.collect(), knobs: Knobs::default(), capacity_gpus: 1024 }
+        Lab { file, teams: teams.collect(), knobs: Knobs::default(), capacity_gpus: 1024, behaviours: Vec::new() }
     }
 
     #[test]

@@ -2,9 +2,7 @@
 
 use crate::scenario::length::{Fraction, Length};
 use serde::Deserialize;
-use std::collections::BTreeMap;
 use stipend_core::quantity::{Ppm, Span};
-use toml::Spanned;
 
 /// `[lab]`.
 #[derive(Clone, Debug, Deserialize)]
@@ -40,19 +38,6 @@ pub(crate) struct LabFile {
     pub(crate) debug_think: Length,
     /// The part of all work that fails at its end.
     pub(crate) fails: Fraction,
-    /// How a team behaves, by its budget's path; `honest` where nothing is said.
-    pub(crate) behaviours: Spanned<BTreeMap<String, Behaviour>>,
-}
-
-/// How a team uses the rules.
-#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum Behaviour {
-    /// Declares what it needs.
-    #[default]
-    Honest,
-    /// Declares eight hours and the highest priority for everything that can resume.
-    Inflate,
 }
 
 impl Default for LabFile {
@@ -74,7 +59,6 @@ impl Default for LabFile {
             think: Length(Span::minutes(15)),
             debug_think: Length(Span::minutes(125)),
             fails: part(0),
-            behaviours: Spanned::new(0..0, BTreeMap::new()),
         }
     }
 }

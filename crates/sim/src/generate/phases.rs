@@ -27,6 +27,12 @@ impl Phases {
         Phases { changes, starts_on }
     }
 
+    /// A week off and a week on, in turn, until `end`.
+    pub(crate) fn weekly(end: Time) -> Phases {
+        let weeks = end.0 / Span::days(7).0 + 1;
+        Phases { changes: (1..=weeks).map(|week| Time(Span::days(7 * week).0)).collect(), starts_on: false }
+    }
+
     /// `None` while the team is on at `at`, else when it is on again.
     pub(crate) fn off_until(&self, at: Time) -> Option<Time> {
         let passed = self.changes.partition_point(|&change| change <= at);
@@ -38,6 +44,14 @@ impl Phases {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn weeks_off_and_on() {
+        let phases = Phases::weekly(Time(Span::days(37).0));
+        let day = |day: i64| Time(Span::days(day).0);
+        assert_eq!([0, 6, 14, 20].map(|d| phases.off_until(day(d))), [Some(day(7)), Some(day(7)), Some(day(21)), Some(day(21))]);
+        assert!([7, 13, 21, 27].into_iter().all(|d| phases.off_until(day(d)).is_none()));
+    }
 
     #[test]
     fn phases_alternate_and_have_their_lengths() {

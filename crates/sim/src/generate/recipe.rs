@@ -4,7 +4,7 @@ use crate::job::{Job, checkpoint_default};
 use crate::random::Random;
 use std::sync::Arc;
 use stipend_core::id::{BudgetId, PoolId, UserId};
-use stipend_core::quantity::Span;
+use stipend_core::quantity::{Ppm, Span};
 use stipend_core::spec::{Gang, OnPreempt, WorkloadKind, WorkloadSpec};
 
 /// The distribution of the workloads of a stream.
@@ -30,6 +30,8 @@ pub(crate) struct Recipe {
     pub(crate) time_limit: Option<f64>,
     /// Its priority inside its budget.
     pub(crate) priority: i16,
+    /// The part of its running time in which the work works.
+    pub(crate) useful: Ppm,
     /// The part that fails at its end.
     pub(crate) fails: f64,
 }
@@ -97,7 +99,7 @@ impl Recipe {
             checkpoint_every: (on_preempt == OnPreempt::Resume).then_some(checkpoint_every),
             kind: WorkloadKind::Batch,
         };
-        Job { spec: Arc::new(spec), work, fails, checkpoint_every, stream: Some(stream) }
+        Job { spec: Arc::new(spec), work, fails, checkpoint_every, stream: Some(stream), useful: self.useful }
     }
 
     /// Unallocated work has no contract, so none of it is `end` work.
@@ -141,6 +143,7 @@ mod tests {
             restart,
             time_limit: None,
             priority: 0,
+            useful: Ppm::ONE,
             fails: 0.0,
         }
     }

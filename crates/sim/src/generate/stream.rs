@@ -1,15 +1,17 @@
 //! A stream: one place that submits workloads, one after the other (closed loop) or at its own times (open loop).
 
+use super::behaviour::{Behaviour, Jobs};
 use super::phases::Phases;
 use super::recipe::{Recipe, WorkLengths};
 use crate::job::Job;
 use crate::random::{Random, cumulative};
 use crate::scenario::length::{At, Fraction, GangText, Length};
 use serde::Deserialize;
+use std::collections::VecDeque;
 use std::sync::Arc;
 use stipend_core::id::{BudgetId, UserId};
 use stipend_core::knobs::Knobs;
-use stipend_core::quantity::{Span, Time};
+use stipend_core::quantity::{Ppm, Span, Time};
 use stipend_core::spec::Gang;
 use toml::Spanned;
 
@@ -81,6 +83,8 @@ pub(crate) struct Owner {
     pub(crate) user: UserId,
     /// When its team is on and off, and the part of its submissions that it makes nevertheless while off.
     pub(crate) phases: Option<(Arc<Phases>, f64)>,
+    /// What becomes of the work that is drawn.
+    pub(crate) behaviour: Behaviour,
 }
 
 /// One place that submits.
@@ -100,7 +104,14 @@ pub(crate) struct Stream {
     pub(crate) turn: usize,
     /// When it submitted last.
     pub(crate) submitted: Time,
+    /// How many of the workloads submitted for the last one drawn have not ended.
+    pub(crate) outstanding: usize,
+    /// What is still to be submitted for it, one after the other.
+    pub(crate) later: VecDeque<Job>,
 }
+
+/// How soon the next workload of a chain follows the one before.
+const LINK: Span = Span::seconds(1);
 
 impl Stream {
     /// Its first submission.
@@ -113,11 +124,19 @@ impl Stream {
         self.allowed(self.from + Span(within + gap))
     }
 
-    /// The workload it submits now.
-    pub(crate) fn draw(&mut self, number: u32, at: Time) -> Job {
+    /// What it submits now: one workload, unless somebody makes more of it.
+    pub(crate) fn draw(&mut self, number: u32, at: Time) -> Vec<Job> {
+        if let Some(next) = self.later.pop_front() {
+            self.outstanding += 1;
+            return vec![next];
+        }
         self.submitted = at;
         let owner = &self.owners[self.turn];
-        self.recipe.draw(&mut self.random, owner.budget, owner.user, number)
+        let job = self.recipe.draw(&mut self.random, owner.budget, owner.user, number);
+        let Jobs { now, later } = owner.behaviour.jobs(job, &self.recipe);
+        self.outstanding += now.len();
+        self.later.extend(later);
+        now
     }
 
     /// The next submission of an open loop, after one at `at`.
@@ -130,7 +149,10 @@ impl Stream {
 
     /// The next submission of a closed loop, after the end of a workload at `at`.
     pub(crate) fn after_end(&mut self, at: Time) -> Option<Time> {
+        self.outstanding -= 1;
         match self.pace {
+            _ if !self.later.is_empty() => Some(at + LINK),
+            Pace::Closed { .. } if self.outstanding > 0 => None,
             Pace::Closed { think, idle } => {
                 let pause = ((at - self.submitted).0 as f64 * idle) as i64;
                 self.after(at + Span(pause), think)
@@ -180,6 +202,7 @@ impl StreamFile {
             restart: self.restart.value(),
             time_limit: self.time_limit.map(Fraction::value),
             priority: self.priority,
+            useful: Ppm::ONE,
             fails: self.fails.value(),
         }
     }

@@ -49,6 +49,8 @@ pub(super) struct Meter {
     /// Up to when it is summed.
     since: Time,
     pub demand: GpuMs,
+    /// GPU time of its subtree that led to a bank or a completion, of allocated and unallocated work.
+    pub useful: GpuMs,
     pub hours: Vec<Hour>,
 }
 
@@ -259,6 +261,16 @@ impl Delivery {
     fn roots(&self) -> Vec<BudgetId> {
         let numbered = (0..).map(BudgetId).zip(&self.meters);
         numbered.filter(|(_, meter)| meter.as_ref().is_some_and(|meter| meter.parent.is_none())).map(|(id, _)| id).collect()
+    }
+
+    /// GPU time of a leaf's work led to something.
+    pub(super) fn add_useful(&mut self, leaf: BudgetId, gpu_ms: GpuMs) {
+        let mut next = Some(leaf);
+        while let Some(id) = next {
+            let meter = self.meter_mut(id);
+            meter.useful += gpu_ms;
+            next = meter.parent;
+        }
     }
 
     fn meter(&self, id: BudgetId) -> &Meter {

@@ -336,7 +336,11 @@ impl Observer for Metrics {
     }
 
     fn banked(&mut self, at: Time, lease: LeaseId, gpu_ms: GpuMs) {
-        self.truth.useful += self.inside(at, lease, gpu_ms);
+        let inside = self.inside(at, lease, gpu_ms);
+        self.truth.useful += inside;
+        if let Some(row) = self.roster.get(lease.workload) {
+            self.delivery.add_useful(row.budget, inside);
+        }
     }
 
     fn lost(&mut self, at: Time, lease: LeaseId, occupancy: Occupancy, gpu_ms: GpuMs) {

@@ -74,6 +74,7 @@ impl Metrics {
             delivered_of_owed: part(Score::period(&meter.hours)),
             delivered_of_owed_daily: part(Score::daily(&meter.hours)),
             beyond_owed_gpu_hours: fine_gpu_hours(Fine((sums.delivered.0 - sums.owed.0).max(0))),
+            useful_gpu_hours: gpu_hours(meter.useful),
             lapsed_gpu_hours: None,
         }
     }

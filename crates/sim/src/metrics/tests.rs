@@ -74,7 +74,14 @@ impl Tape {
             kind: WorkloadKind::Batch,
         };
         let spec = Arc::new(spec);
-        let job = Job { spec: spec.clone(), work: Span::minutes(60), fails: false, checkpoint_every: Span::hours(1), stream: None };
+        let job = Job {
+            spec: spec.clone(),
+            work: Span::minutes(60),
+            fails: false,
+            checkpoint_every: Span::hours(1),
+            stream: None,
+            useful: Ppm::ONE,
+        };
         self.0.job(WorkloadId(workload), &job);
         self.say(at, Entry::Submitted { workload: WorkloadId(workload), spec, charged_gpus: Gpus(gpus), min_runtime, class });
         self.say(at, Entry::Eligible { workload: WorkloadId(workload) })

@@ -1,9 +1,9 @@
 //! A few plain sentences made from the figures, also where a baseline wins. Over several seeds they speak of medians.
 
 use super::cell::Unit;
-use super::rows::{Better, MEASURES, Measure, last_part, worst_team};
+use super::rows::{Better, DEBUG_WAITS, MEASURES, Measure, OWED, USEFUL, last_part, worst_team};
 use super::seeds::median;
-use super::table::WIDTH;
+use super::table::{BESIDE, WIDTH};
 use crate::result::{PolicyResult, RunResult};
 
 /// What the table says about the first policy beside the others, as a list in lines of the report's width.
@@ -41,7 +41,7 @@ fn owed(runs: &[RunResult]) -> String {
         };
         format!("{} {part}, and {worst} to its worst team{who}", name(runs, index))
     };
-    format!("Of the GPU time that budgets were owed, delivered: {}.", each(runs, one).join("; "))
+    format!("Of the GPU time that budgets were owed, delivered: {}.", each(runs, one, &MEASURES[OWED]).join("; "))
 }
 
 /// Said only where something stands in the way.
@@ -58,7 +58,7 @@ fn useful(runs: &[RunResult]) -> String {
         let percent = |figure: fn(&PolicyResult) -> Option<f64>| Unit::Percent.cell(&[of(runs, index, figure)]);
         format!("{} {} and {}", name(runs, index), percent(|policy| Some(policy.occupancy)), percent(|policy| Some(policy.useful_fraction)))
     };
-    format!("Of the capacity, given to work and useful in the end: {}.", each(runs, one).join("; "))
+    format!("Of the capacity, given to work and useful in the end: {}.", each(runs, one, &MEASURES[USEFUL]).join("; "))
 }
 
 fn debug_waits(runs: &[RunResult]) -> Option<String> {
@@ -67,7 +67,7 @@ fn debug_waits(runs: &[RunResult]) -> Option<String> {
         let wait = Unit::Seconds.cell(&[of(runs, index, |policy| policy.waits.debug.p90_s)]);
         format!("{} {wait}", name(runs, index))
     };
-    Some(format!("Nine of ten debug runs start within: {}.", each(runs, one).join("; ")))
+    Some(format!("Nine of ten debug runs start within: {}.", each(runs, one, &MEASURES[DEBUG_WAITS]).join("; ")))
 }
 
 /// Where no other policy is better.
@@ -87,10 +87,14 @@ fn behind(runs: &[RunResult]) -> Option<String> {
     (!losses.is_empty()).then(|| format!("It is beaten in: {}.", losses.join("; ")))
 }
 
-/// `useful work (easy 99.36 %, against 93.3 %)`
+/// `useful work (easy 99.36 %, against 93.3 %)`; where more policies are better than fit into the table's width, the best of them.
 fn loss(runs: &[RunResult], measure: &Measure) -> Option<String> {
     let own = measure.unit.text(of(runs, 0, measure.of)?);
-    let rivals = rivals(runs, measure);
+    let mut rivals = rivals(runs, measure);
+    if runs[0].policies.len() > BESIDE {
+        rivals.sort_by(|(_, a), (_, b)| measure.better.first(*a, *b));
+        rivals.truncate(1);
+    }
     let texts = rivals.iter().map(|(index, value)| format!("{} {}", name(runs, *index), measure.unit.text(*value)));
     (!rivals.is_empty()).then(|| format!("{} ({}, against {own})", measure.name, texts.collect::<Vec<_>>().join(", ")))
 }
@@ -117,8 +121,16 @@ fn name(runs: &[RunResult], index: usize) -> &str {
     &runs[0].policies[index].policy
 }
 
-fn each(runs: &[RunResult], one: impl Fn(usize) -> String) -> Vec<String> {
-    (0..runs[0].policies.len()).map(one).collect()
+/// What is said of every policy; where there are many, of the first and of the best of the others. The table has them all.
+fn each(runs: &[RunResult], one: impl Fn(usize) -> String, measure: &Measure) -> Vec<String> {
+    let policies = runs[0].policies.len();
+    if policies <= BESIDE {
+        return (0..policies).map(one).collect();
+    }
+    let figures = (1..policies).filter_map(|index| Some((index, of(runs, index, measure.of)?)));
+    let best = figures.min_by(|(_, a), (_, b)| measure.better.first(*a, *b));
+    let best = best.map(|(index, _)| format!("the best of the others, {}", one(index)));
+    [one(0)].into_iter().chain(best).collect()
 }
 
 /// Breaks a sentence at blanks into lines of the report's width; a list item never parts a figure from its unit.

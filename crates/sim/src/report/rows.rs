@@ -2,6 +2,7 @@
 
 use super::cell::{NOTHING, Unit};
 use crate::result::{BudgetResult, PolicyResult, Slowdown, Waits};
+use std::cmp::Ordering;
 
 /// A team counts as served when at least this part of what it was owed was delivered.
 const SERVED: f64 = 0.95;
@@ -16,6 +17,17 @@ pub(super) enum Better {
     Lower,
     /// It describes the run rather than the policy.
     Neither,
+}
+
+impl Better {
+    /// The better of two first.
+    pub(super) fn first(self, a: f64, b: f64) -> Ordering {
+        match self {
+            Better::Higher => b.total_cmp(&a),
+            Better::Lower => a.total_cmp(&b),
+            Better::Neither => Ordering::Equal,
+        }
+    }
 }
 
 /// What a row shows of one policy.
@@ -70,6 +82,11 @@ const fn higher(name: &'static str, unit: Unit, of: fn(&PolicyResult) -> Option<
 const fn lower(name: &'static str, unit: Unit, of: fn(&PolicyResult) -> Option<f64>) -> Measure {
     Measure { name, unit, better: Better::Lower, of }
 }
+
+/// Measures that have a sentence of their own, by their place in [`MEASURES`].
+pub(super) const OWED: usize = 0;
+pub(super) const USEFUL: usize = 5;
+pub(super) const DEBUG_WAITS: usize = 7;
 
 /// What is compared, the most important first.
 pub(super) const MEASURES: &[Measure] = &[

@@ -15,7 +15,8 @@ const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::none().f
 /// The whole report. `runs` is one result a seed, each with the same policies in the same order; at least one of each.
 /// `with_budgets` adds a table of the budgets under the first policy.
 pub fn report(runs: &[RunResult], with_budgets: bool) -> String {
-    let mut report = format!("{}\n\n{}\n\n{}", title(runs), policies(runs).trim_fmt(), meaning::sentences(runs));
+    let blocks: Vec<String> = blocks(runs[0].policies.len()).iter().map(|block| policies(runs, block).trim_fmt()).collect();
+    let mut report = format!("{}\n\n{}\n\n{}", title(runs), blocks.join("\n\n"), meaning::sentences(runs));
     if with_budgets {
         report.push_str(&format!("\n\n{}", budgets::table(runs)));
     }
@@ -34,12 +35,24 @@ pub(crate) fn title(runs: &[RunResult]) -> String {
     }
 }
 
-fn policies(runs: &[RunResult]) -> Table {
+/// So many policies fit beside each other.
+pub(super) const BESIDE: usize = 4;
+
+/// Which policies stand beside each other: where there are more than fit, the first is there in every block, as all are compared with it.
+fn blocks(policies: usize) -> Vec<Vec<usize>> {
+    if policies <= BESIDE {
+        return vec![(0..policies).collect()];
+    }
+    let others: Vec<usize> = (1..policies).collect();
+    others.chunks(BESIDE - 1).map(|some| [&[0], some].concat()).collect()
+}
+
+fn policies(runs: &[RunResult], block: &[usize]) -> Table {
     let mut table = bare();
-    let names = runs[0].policies.iter().map(|policy| policy.policy.clone());
+    let names = block.iter().map(|&index| runs[0].policies[index].policy.clone());
     table.set_header(std::iter::once(String::new()).chain(names));
     for (label, cells) in cells(runs) {
-        table.add_row(std::iter::once(label.to_owned()).chain(cells));
+        table.add_row(std::iter::once(label.to_owned()).chain(block.iter().map(|&index| cells[index].clone())));
     }
     align(&mut table, 1);
     table

@@ -14,6 +14,7 @@ fn budget(path: &str, leaf: bool, claim: f64, part: Option<f64>) -> BudgetResult
         delivered_of_owed: part,
         delivered_of_owed_daily: part.map(|part| part * 0.9),
         beyond_owed_gpu_hours: 0.0,
+        useful_gpu_hours: 0.0,
         lapsed_gpu_hours: None,
     }
 }
@@ -96,6 +97,14 @@ fn check(actual: &str, expected: snapbox::Data) {
 #[test]
 fn four_policies_side_by_side() {
     check(&report(&[four(1, 0.0)], true), snapbox::file!["snapshots/four.txt"]);
+}
+
+#[test]
+fn six_policies_in_two_blocks_and_short_sentences() {
+    let mut six = four(1, 0.0);
+    six.policies.insert(1, policy("priority", 0.88, 0.86, 3_000.0));
+    six.policies.insert(2, policy("fair-tree", 0.95, 0.84, 19.0));
+    check(&report(&[six], false), snapbox::file!["snapshots/six.txt"]);
 }
 
 #[test]

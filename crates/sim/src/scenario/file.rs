@@ -3,6 +3,8 @@
 use super::file_work::{HappeningFile, WorkloadFile};
 use super::knobs::KnobsFile;
 use super::length::{Fraction, Length};
+use super::rivals::RivalsFile;
+use crate::generate::behaviour::BehaviourFile;
 use crate::generate::lab_file::LabFile;
 use crate::generate::stream::StreamFile;
 use crate::trace::rules::TraceFile;
@@ -34,6 +36,9 @@ pub(crate) struct ScenarioFile {
     /// The policy's knobs; what is left out has its default.
     #[serde(default)]
     pub(crate) policy: KnobsFile,
+    /// How the other policies are set up; what is left out has its default.
+    #[serde(default)]
+    pub(crate) rivals: RivalsFile,
     /// The budget tree, parents named before or after their children.
     #[serde(default)]
     pub(crate) budgets: Vec<BudgetFile>,
@@ -47,6 +52,9 @@ pub(crate) struct ScenarioFile {
     /// Streams of similar workloads.
     #[serde(default)]
     pub(crate) streams: Vec<Spanned<StreamFile>>,
+    /// Who of a lab or of streams uses the rules otherwise than honestly; of several that are about somebody the first counts.
+    #[serde(default)]
+    pub(crate) behaviours: Vec<Spanned<BehaviourFile>>,
     /// Workloads from a file.
     pub(crate) trace: Option<Spanned<TraceFile>>,
     /// Workloads one by one.

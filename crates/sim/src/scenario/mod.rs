@@ -11,9 +11,11 @@ pub(crate) mod overrides;
 mod pool;
 mod replay;
 mod resolve;
+mod rivals;
 mod source;
 mod work;
 
+use crate::generate::behaviour::Rule;
 use crate::generate::lab::Lab;
 use crate::generate::stream::Stream;
 use crate::job::Job;
@@ -28,6 +30,7 @@ use stipend_core::knobs::Knobs;
 use stipend_core::quantity::{Gpus, Ppm, Span, Time};
 use stipend_core::spec::{BudgetSpec, NodeSpec, Severity};
 
+pub use rivals::Rivals;
 pub use source::Place;
 
 /// A scenario, read and checked.
@@ -49,6 +52,8 @@ pub struct Scenario {
     pub nodes: Vec<NodeSpec>,
     /// The policy's knobs.
     pub knobs: Knobs,
+    /// How the other policies are set up.
+    pub rivals: Rivals,
     /// The budgets, by number, parents first.
     pub budgets: Vec<BudgetSpec>,
     /// What budgets, users and workloads are called.
@@ -57,6 +62,7 @@ pub struct Scenario {
     pub(crate) failures: Option<Failures>,
     pub(crate) lab: Option<Lab>,
     pub(crate) streams: Vec<StreamPlan>,
+    pub(crate) behaviours: Vec<Rule>,
     pub(crate) trace: Option<(Trace, Rules)>,
     pub(crate) listed: Vec<Listed>,
     pub(crate) happenings: Vec<(Time, Happening)>,

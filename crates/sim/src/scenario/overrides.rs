@@ -3,6 +3,7 @@
 use super::error::ScenarioError;
 use super::file::{FailuresFile, ModelFile, PoolFile, ScenarioFile};
 use super::knobs::KnobsFile;
+use super::rivals::{EstimateFile, FairTreeFile, PriorityFile};
 use crate::generate::lab_file::LabFile;
 use crate::trace::rules::TraceFile;
 use serde::de::{self, Deserialize, Deserializer, Visitor};
@@ -40,7 +41,7 @@ fn parse_one<'a>(text: &'a str, document: &'a str) -> Result<Override<'a>, Scena
 }
 
 /// The sections whose fields may be named without the section, with the names of their fields.
-fn sections() -> [(&'static str, &'static [&'static str]); 6] {
+fn sections() -> [(&'static str, &'static [&'static str]); 9] {
     [
         ("policy", field_names::<KnobsFile>()),
         ("pool", field_names::<PoolFile>()),
@@ -48,6 +49,9 @@ fn sections() -> [(&'static str, &'static [&'static str]); 6] {
         ("model", field_names::<ModelFile>()),
         ("failures", field_names::<FailuresFile>()),
         ("trace", field_names::<TraceFile>()),
+        ("rivals.estimate", field_names::<EstimateFile>()),
+        ("rivals.priority", field_names::<PriorityFile>()),
+        ("rivals.fair_tree", field_names::<FairTreeFile>()),
     ]
 }
 
@@ -57,13 +61,13 @@ fn path_of(key: &str) -> Result<Vec<&str>, String> {
     if key == "trace" {
         return Ok(vec!["trace", "file"]);
     }
-    if let Some((section, field)) = key.split_once('.') {
+    if let Some((section, field)) = key.rsplit_once('.') {
         let Some((_, fields)) = sections().into_iter().find(|(name, _)| *name == section) else {
             let names: Vec<&str> = sections().iter().map(|(name, _)| *name).collect();
             return Err(unknown(section, "section", &names));
         };
         return if fields.contains(&field) {
-            Ok(vec![section, field])
+            Ok(section.split('.').chain([field]).collect())
         } else {
             Err(unknown(field, &format!("field of [{section}]"), fields))
         };
@@ -72,7 +76,7 @@ fn path_of(key: &str) -> Result<Vec<&str>, String> {
         return Ok(vec![key]);
     }
     if let Some((section, _)) = sections().into_iter().find(|(_, fields)| fields.contains(&key)) {
-        return Ok(vec![section, key]);
+        return Ok(section.split('.').chain([key]).collect());
     }
     let all: Vec<&str> = top.iter().copied().chain(sections().into_iter().flat_map(|(_, fields)| fields.iter().copied())).collect();
     Err(unknown(key, "field", &all))

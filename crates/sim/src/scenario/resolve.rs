@@ -7,6 +7,7 @@ use super::fit::never_fits;
 use super::length::Fraction;
 use super::source::Source;
 use super::{Failures, Model, Scenario, pool};
+use crate::generate::behaviour::{BehaviourFile, Rule};
 use crate::generate::lab::{Lab, Team};
 use crate::generate::lab_file::LabFile;
 use crate::labels::Labels;
@@ -43,7 +44,8 @@ pub(super) fn resolve(source: &Source<'_>, folder: &Path) -> Result<Scenario, Sc
     let end = Time(file.warmup.0.0 + file.measure.get_ref().0.0);
     let listed = parts.listed(&file.workloads)?;
     let streams = file.streams.iter().map(|stream| parts.stream(stream, end)).collect::<Result<Vec<_>, _>>()?;
-    let lab = file.lab.as_ref().map(|lab| parts.lab(lab)).transpose()?;
+    let behaviours = file.behaviours.iter().map(|one| parts.behaviour(one, &file)).collect::<Result<Vec<_>, _>>()?;
+    let lab = file.lab.as_ref().map(|lab| parts.lab(lab, &behaviours)).transpose()?;
     if listed.is_empty() && streams.is_empty() && lab.is_none() && trace.is_none() {
         let message = "nothing is ever submitted: give the scenario [[workloads]], [[streams]], a [lab] or a [trace]".into();
         return Err(ScenarioError::File { file: source.file.into(), message });
@@ -62,12 +64,14 @@ pub(super) fn resolve(source: &Source<'_>, folder: &Path) -> Result<Scenario, Sc
         drain: file.drain,
         nodes: parts.nodes,
         knobs: parts.knobs,
+        rivals: file.rivals.rivals(),
         budgets: parts.tree.specs,
         labels: parts.labels,
         model,
         failures,
         lab,
         streams,
+        behaviours,
         trace,
         listed,
         happenings,
@@ -90,6 +94,23 @@ impl Parts<'_> {
         self.labels.users.push(name.into());
         self.users.insert(name.into(), id);
         id
+    }
+
+    /// Who behaves how.
+    fn behaviour(&self, file: &Spanned<BehaviourFile>, scenario: &ScenarioFile) -> Result<Rule, ScenarioError> {
+        let BehaviourFile { team, users, what } = file.get_ref();
+        let wrong = |message: &str| self.source.error(file.span(), message);
+        if scenario.lab.is_none() && (scenario.streams.is_empty() || what.is_of_teams()) {
+            return Err(wrong("behaviours are of the users of a [lab] or of [[streams]], `hoard` and `burst` of the teams of a [lab]"));
+        }
+        if what.is_of_teams() && users.is_some() {
+            return Err(wrong("`hoard` and `burst` are of a team as a whole: leave out `users`"));
+        }
+        if let Some(users) = users.as_ref().filter(|users| users.get_ref().0 > Ppm::ONE) {
+            return Err(self.source.error(users.span(), "users: a part of them between 0 and 1"));
+        }
+        let team = team.as_ref().map(|team| self.leaf(team)).transpose()?;
+        Ok(Rule { team, users: users.as_ref().map_or(1.0, |users| users.get_ref().value()), what: *what })
     }
 
     fn check_root(&self) -> Result<(), ScenarioError> {
@@ -118,14 +139,11 @@ impl Parts<'_> {
         Ok(Failures { host_mtbf: file.host_mtbf.get_ref().0, repair: file.repair.0, weights: cumulative(weights) })
     }
 
-    fn lab(&mut self, file: &Spanned<LabFile>) -> Result<Lab, ScenarioError> {
+    fn lab(&mut self, file: &Spanned<LabFile>, behaviours: &[Rule]) -> Result<Lab, ScenarioError> {
         let leaves: Vec<BudgetId> = self.tree.specs.iter().map(|spec| spec.id).filter(|&id| self.tree.is_leaf(id)).collect();
         let lab = file.get_ref();
         if lab.factor_min.0 == Ppm(0) || lab.factor_max < lab.factor_min {
             return Err(self.source.error(file.span(), "factor_min and factor_max: the first is above 0 and at most the second"));
-        }
-        for path in lab.behaviours.get_ref().keys() {
-            self.tree.leaf(path).map_err(|message| self.source.error(lab.behaviours.span(), message))?;
         }
         let mut teams = Vec::new();
         for (number, &budget) in leaves.iter().enumerate() {
@@ -134,11 +152,10 @@ impl Parts<'_> {
             let from = lab.users as usize * number / leaves.len();
             let to = (lab.users as usize * (number + 1) / leaves.len()).max(from + 1);
             let users = (from..to).map(|user| self.user(Some(&format!("{name}-{}", user - from + 1)), &path)).collect();
-            let behaviour = lab.behaviours.get_ref().get(&path).copied().unwrap_or_default();
-            teams.push(Team { budget, claim: self.tree.claim(budget), users, behaviour });
+            teams.push(Team { budget, claim: self.tree.claim(budget), users });
         }
         let capacity_gpus = self.nodes.iter().map(|node| node.gpus).sum();
-        let lab = Lab { file: lab.clone(), teams, knobs: self.knobs.clone(), capacity_gpus };
+        let lab = Lab { file: lab.clone(), teams, knobs: self.knobs.clone(), capacity_gpus, behaviours: behaviours.to_vec() };
         match lab.gangs().iter().find_map(|gang| never_fits(gang, &self.nodes)) {
             Some(message) => Err(self.source.error(file.span(), format!("{message}; a smaller lab has large = 0"))),
             None => Ok(lab),

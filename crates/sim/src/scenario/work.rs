@@ -5,12 +5,14 @@ use super::file_work::{HappeningFile, WhatText, WorkloadFile};
 use super::fit::never_fits;
 use super::resolve::Parts;
 use super::{Happening, Listed, StreamPlan};
+use crate::generate::behaviour::Behaviour;
 use crate::generate::stream::{Owner, Pace, Stream, StreamFile};
 use crate::job::{Job, checkpoint_default};
 use crate::random::{Purpose, Random};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use stipend_core::id::{NodeId, PoolId, WorkloadId};
-use stipend_core::quantity::{Span, Time};
+use stipend_core::quantity::{Ppm, Span, Time};
 use stipend_core::spec::{Features, Gang, OnPreempt, WorkloadSpec};
 use toml::Spanned;
 
@@ -84,7 +86,7 @@ impl Parts<'_> {
             checkpoint_every: (on_preempt == OnPreempt::Resume && file.checkpoint_known).then_some(checkpoint_every),
             kind: file.kind(),
         };
-        Ok(Job { spec: Arc::new(spec), work: file.work.get_ref().0, fails: file.fails, checkpoint_every, stream: None })
+        Ok(Job { spec: Arc::new(spec), work: file.work.get_ref().0, fails: file.fails, checkpoint_every, stream: None, useful: Ppm::ONE })
     }
 
     /// A stream, with how many there are of it.
@@ -114,6 +116,7 @@ impl Parts<'_> {
                 budget: self.leaf(&file.budget)?,
                 user: self.user(file.user.as_deref(), file.budget.get_ref()),
                 phases: None,
+                behaviour: Behaviour::Honest,
             }],
             turns: vec![1.0],
             recipe: Arc::new(recipe),
@@ -123,6 +126,8 @@ impl Parts<'_> {
             until: file.until.map_or(end, |until| Time(until.0.0).min(end)),
             turn: 0,
             submitted: Time(0),
+            outstanding: 0,
+            later: VecDeque::new(),
         };
         let slots = if matches!(pace, Pace::Closed { .. }) { file.outstanding.unwrap_or(1) } else { 1 };
         Ok(StreamPlan { stream, slots })

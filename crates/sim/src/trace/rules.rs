@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use stipend_core::id::{BudgetId, PoolId, UserId};
 use stipend_core::knobs::Knobs;
-use stipend_core::quantity::{Span, Time};
+use stipend_core::quantity::{Ppm, Span, Time};
 use stipend_core::spec::{Gang, NodeSpec, OnPreempt, WorkloadKind, WorkloadSpec};
 use toml::Spanned;
 
@@ -199,7 +199,7 @@ impl Rules {
             checkpoint_every: (on_preempt == OnPreempt::Resume).then_some(checkpoint_every),
             kind: WorkloadKind::Batch,
         };
-        Job { spec: Arc::new(spec), work, fails: row.outcome.fails(), checkpoint_every, stream: None }
+        Job { spec: Arc::new(spec), work, fails: row.outcome.fails(), checkpoint_every, stream: None, useful: Ppm::ONE }
     }
 
     fn on_preempt(&self, row: &Row, terms: &Terms, drawn: f64, unallocated: bool) -> OnPreempt {

@@ -1,0 +1,368 @@
+//! A well-configured Slurm site: multifactor priority with Fair Tree, backfill, and preemption by QOS.
+//!
+//! What it does follows Slurm's documentation, page by page:
+//! - **Fair share** (`fair_tree.html`, `priority_multifactor.html`): usage halves every [`half_life`](FairTreeSettings::half_life); users are ranked
+//!   by Fair Tree every [`calc_period`](FairTreeSettings::calc_period). The budget tree is the tree of accounts; users of a leaf have equal shares.
+//! - **Priority**: weights × factors of fair share, age, size and QOS. A user's first job is ranked at once.
+//! - **The main scheduler** (`sched_config.html`) starts jobs in that order, at every event, until the first that cannot start.
+//! - **Backfill**, at most every [`backfill_interval`](FairTreeSettings::backfill_interval): see [`backfill`].
+//! - **QOS** (`qos.html`, `preempt.html`): unallocated work is *scavenger*; work with a contract is *share* as long as its account's
+//!   running share jobs stay within claim × capacity (`GrpTRES`), else *normal*; at most 15 minutes and 8 GPUs are *debug*. A job keeps the QOS
+//!   in which it started. Scavenger jobs have a partition of a lower `PriorityTier`, so that all others are looked at first. Scavenger jobs may be preempted by any other, normal jobs by share and debug jobs after they ran for
+//!   [`exempt`](FairTreeSettings::exempt) (`PreemptExemptTime`). `PreemptMode=REQUEUE`, `GraceTime` is the pool's grace, the youngest goes first
+//!   (`preempt_youngest_first`). Work that cannot be requeued is never preempted: a site would give it a QOS of its own.
+//!
+//! Slurm does not reserve preempted GPUs by itself; as it starts nothing of lower priority in the meantime, the effect is the same as that of the
+//! hold here.
+
+mod accounts;
+mod backfill;
+mod jobs;
+mod ranking;
+mod settings;
+#[cfg(test)]
+mod tests;
+mod usage;
+
+use super::book::{Estimate, Workload};
+use super::claims::{Claims, Settled};
+use super::common::{Baseline, Desk, Queue};
+use super::victims::Prey;
+use crate::policy::Policy;
+use accounts::Accounts;
+use backfill::Reservations;
+use jobs::{Job, Qos, Running};
+pub use settings::{FairTreeSettings, PreemptFor};
+use std::collections::{BTreeMap, BTreeSet};
+use stipend_core::entry::{Licence, Occupancy};
+use stipend_core::id::{BudgetId, WorkloadId};
+use stipend_core::quantity::{Claim, Gpus, Ppm, Span, Time};
+use stipend_core::spec::{Gang, OnPreempt};
+
+/// Multifactor priority with Fair Tree, backfill, and preemption by QOS.
+pub fn fair_tree(settings: FairTreeSettings, estimate: Estimate) -> impl Policy {
+    Baseline::new(move || FairTree::new(settings), estimate)
+}
+
+const TOP: &str = "the highest priority, and it fits";
+const BACKFILL: &str = "backfill: no reservation is delayed";
+const PREEMPTS: &str = "its QOS preempts a lower one";
+
+struct FairTree {
+    settings: FairTreeSettings,
+    accounts: Accounts,
+    /// Waiting jobs in the order in which they are looked at.
+    pending: Vec<Job>,
+    /// Who came since the last decision.
+    arrived: Vec<WorkloadId>,
+    /// Jobs whose victims are leaving.
+    claiming: BTreeMap<WorkloadId, (Job, Qos)>,
+    claims: Claims,
+    running: Running,
+    /// Since when those wait that lost their GPUs.
+    again: BTreeMap<WorkloadId, Time>,
+    /// Ends since the last decision.
+    ended: Vec<jobs::Held>,
+    shapes: BTreeMap<Gang, usize>,
+    limits: BTreeMap<BudgetId, u32>,
+    limited: (u32, u64),
+    next_calc: Time,
+    next_backfill: Time,
+    /// Something changed since the last backfill.
+    changed: bool,
+    version: u64,
+    reservations: Reservations,
+    prey: Prey,
+}
+
+/// What a pass has found out: valid until something becomes free.
+#[derive(Default)]
+struct Failed {
+    /// By shape, for how many reservations to outlast there is no room now: this many or more.
+    placing: Vec<usize>,
+    /// By shape, whom it may preempt in vain: this QOS or lower.
+    preempting: Vec<Option<Qos>>,
+}
+
+impl Failed {
+    fn new(shapes: usize) -> Failed {
+        Failed { placing: vec![usize::MAX; shapes], preempting: vec![None; shapes] }
+    }
+
+    /// Reservations are others now.
+    fn forget_placing(&mut self) {
+        self.placing.fill(usize::MAX);
+    }
+}
+
+impl Queue for FairTree {
+    fn push(&mut self, id: WorkloadId, _: &Workload, _: &Estimate) {
+        if !self.claims.has(id) && !self.claims.park(id) {
+            self.arrived.push(id);
+        }
+    }
+
+    fn remove(&mut self, id: WorkloadId, _: &Workload) {
+        self.claims.forget(id);
+        self.arrived.retain(|&arrived| arrived != id);
+        self.pending.retain(|job| job.id != id);
+    }
+
+    fn ended(&mut self, id: WorkloadId, _: &Workload) {
+        if let Some(held) = self.running.end(id) {
+            self.again.insert(id, held.eligible);
+            self.ended.push(held);
+        }
+    }
+
+    fn protects(&self, id: WorkloadId, workload: &Workload) -> Option<Span> {
+        let contract = workload.limit().map_or(workload.contract, |left| left.min(workload.contract));
+        match (self.running.qos(id)?, self.settings.preempt) {
+            (Qos::Scavenger, PreemptFor::Scavenger | PreemptFor::Share) => None,
+            (Qos::Normal, PreemptFor::Share) if workload.spec.on_preempt != OnPreempt::End => Some(self.settings.exempt.min(contract)),
+            _ => Some(contract).filter(|contract| *contract > Span::ZERO),
+        }
+    }
+
+    fn decide(&mut self, desk: &mut Desk<'_>) {
+        self.limit(desk);
+        self.account(desk);
+        self.settle(desk);
+        self.arrive(desk);
+        if self.next_calc <= desk.at {
+            self.next_calc = desk.at + self.settings.calc_period;
+            self.calculate(desk);
+        }
+        self.changed |= self.version != desk.version();
+        self.main_pass(desk);
+        if self.changed && self.next_backfill <= desk.at {
+            self.next_backfill = desk.at + self.settings.backfill_interval;
+            self.changed = false;
+            self.backfill_pass(desk);
+        }
+        self.version = desk.version();
+    }
+
+    fn next_wakeup(&self) -> Option<Time> {
+        let waits = !self.pending.is_empty();
+        let backfill = (waits && self.changed).then_some(self.next_backfill);
+        waits.then_some(self.next_calc).into_iter().chain(backfill).min()
+    }
+}
+
+impl FairTree {
+    fn new(settings: FairTreeSettings) -> FairTree {
+        FairTree {
+            settings,
+            accounts: Accounts::default(),
+            pending: Vec::new(),
+            arrived: Vec::new(),
+            claiming: BTreeMap::new(),
+            claims: Claims::default(),
+            running: Running::default(),
+            again: BTreeMap::new(),
+            ended: Vec::new(),
+            shapes: BTreeMap::new(),
+            limits: BTreeMap::new(),
+            limited: (0, 0),
+            next_calc: Time(0),
+            next_backfill: Time(0),
+            changed: false,
+            version: 0,
+            reservations: Reservations::default(),
+            prey: Prey::default(),
+        }
+    }
+
+    /// `GrpTRES` of each account's share QOS, computed anew where budgets or nodes changed.
+    fn limit(&mut self, desk: &Desk<'_>) {
+        let now = (desk.tree.version(), desk.cluster.gpus());
+        if self.limited != now {
+            self.limited = now;
+            let (whole, part) = (u128::from(Claim::WHOLE.0), u128::from(self.settings.share_max.0));
+            let limit = |claim: Claim| u128::from(claim.0) * u128::from(now.1) * part / (whole * u128::from(Ppm::ONE.0));
+            self.limits = desk.tree.claims(desk.pool).into_iter().map(|(leaf, claim)| (leaf, limit(claim) as u32)).collect();
+        }
+    }
+
+    /// Usage of jobs that ended since the last decision; they ended now, as every end is followed by a decision.
+    fn account(&mut self, desk: &Desk<'_>) {
+        for held in self.ended.drain(..).filter(|held| held.qos != Qos::Scavenger) {
+            self.accounts.change(desk.at, self.settings.half_life, held.member, -i64::from(held.gpus));
+        }
+    }
+
+    fn settle(&mut self, desk: &mut Desk<'_>) {
+        for settled in self.claims.settle(desk) {
+            let (id, claimed) = match settled {
+                Settled::Started(id) | Settled::Lost(id) | Settled::Gone(id) => (id, self.claiming.remove(&id)),
+                Settled::Back(id) => (id, None),
+            };
+            let Some((job, qos)) = claimed else {
+                self.arrived.push(id);
+                continue;
+            };
+            self.running.count(job.leaf, qos, job.gang.gpus().0, -1);
+            match settled {
+                Settled::Started(_) => self.started(desk, &job, qos),
+                Settled::Lost(_) => self.insert(job),
+                Settled::Gone(_) | Settled::Back(_) => {}
+            }
+        }
+    }
+
+    /// Whoever came gets its priority at once.
+    fn arrive(&mut self, desk: &Desk<'_>) {
+        let mut unknown = false;
+        for id in std::mem::take(&mut self.arrived) {
+            let workload = desk.book.get(id).expect("it waits");
+            let spec = &workload.spec;
+            let (member, is_new) = self.accounts.member(desk.at, spec.budget, spec.user);
+            unknown |= is_new;
+            let shapes = self.shapes.len();
+            let short = workload.contract <= Span::minutes(15) && spec.gang.gpus() <= Gpus(8);
+            let fixed = match workload.occupancy() {
+                Occupancy::Unallocated => Some(Qos::Scavenger),
+                Occupancy::Allocated => short.then_some(Qos::Debug),
+            };
+            let mut job = Job {
+                id,
+                rank: workload.rank,
+                leaf: spec.budget,
+                member,
+                shape: *self.shapes.entry(spec.gang).or_insert(shapes),
+                gang: spec.gang,
+                expected: workload.expected(desk.estimate),
+                fixed,
+                eligible: self.again.remove(&id).unwrap_or(desk.at),
+                priority: 0,
+            };
+            job.priority = self.priority(desk, &job);
+            self.insert(job);
+            self.changed = true;
+        }
+        self.again.retain(|&id, _| self.claims.is_parked(id));
+        if unknown {
+            self.calculate(desk);
+        }
+    }
+
+    fn insert(&mut self, job: Job) {
+        let place = self.pending.partition_point(|other| other.order() < job.order());
+        self.pending.insert(place, job);
+    }
+
+    /// Ranks users and jobs.
+    fn calculate(&mut self, desk: &Desk<'_>) {
+        self.accounts.rank(desk.at, self.settings.half_life, desk.tree, desk.pool);
+        let mut pending = std::mem::take(&mut self.pending);
+        pending.iter_mut().for_each(|job| job.priority = self.priority(desk, job));
+        // Nearly in order already, which this sort makes use of.
+        pending.sort_by_key(Job::order);
+        self.pending = pending;
+        self.changed = true;
+    }
+
+    fn priority(&self, desk: &Desk<'_>, job: &Job) -> i64 {
+        job.priority(desk.at, &self.settings, self.accounts.factor(job.member), self.qos(job), desk.cluster.gpus())
+    }
+
+    /// The QOS in which a job would start now.
+    fn qos(&self, job: &Job) -> Qos {
+        let limit = self.limits.get(&job.leaf).copied().unwrap_or(0);
+        let within = self.running.in_share(job.leaf).saturating_add(job.gang.gpus().0) <= limit;
+        job.fixed.unwrap_or(if within { Qos::Share } else { Qos::Normal })
+    }
+
+    /// Starts jobs by priority until the first that cannot start.
+    fn main_pass(&mut self, desk: &mut Desk<'_>) {
+        if !self.changed {
+            return;
+        }
+        let mut done = 0;
+        while let Some(&job) = self.pending.get(done) {
+            if let Some(choice) = desk.cluster.place(desk.cluster.free(0), &job.gang) {
+                desk.start(job.id, &choice, TOP);
+                let qos = self.qos(&job);
+                self.started(desk, &job, qos);
+            } else if !self.preempt(desk, &job, &mut Failed::new(self.shapes.len())) {
+                break;
+            }
+            done += 1;
+        }
+        self.pending.drain(..done);
+    }
+
+    /// Looks at jobs by priority: starts what delays no reservation, and reserves nodes for the first that cannot start.
+    fn backfill_pass(&mut self, desk: &mut Desk<'_>) {
+        self.reservations.clear();
+        let horizon = desk.at + self.settings.backfill_window;
+        let mut failed = Failed::new(self.shapes.len());
+        let mut gone = BTreeSet::new();
+        for number in 0..self.pending.len().min(self.settings.backfill_jobs as usize) {
+            let job = self.pending[number];
+            let outlasted = self.reservations.outlasted(desk, job.expected);
+            if outlasted < failed.placing[job.shape] {
+                if let Some(choice) = self.reservations.place(desk, &job.gang, outlasted) {
+                    desk.start(job.id, &choice, BACKFILL);
+                    self.reservations.started(desk, &job.gang, &choice, outlasted);
+                    let qos = self.qos(&job);
+                    self.started(desk, &job, qos);
+                    gone.insert(job.id);
+                    continue;
+                }
+                failed.placing[job.shape] = outlasted;
+            }
+            if self.preempt(desk, &job, &mut failed) {
+                gone.insert(job.id);
+                self.reservations.claimed();
+            } else if self.reservations.count() < self.settings.backfill_reservations as usize
+                && self.reservations.reserve(desk, &job, horizon).is_some()
+            {
+                failed.forget_placing();
+            }
+        }
+        self.pending.retain(|job| !gone.contains(&job.id));
+    }
+
+    /// Takes the GPUs of lower QOS for a job, if that makes room for all of it.
+    fn preempt(&mut self, desk: &mut Desk<'_>, job: &Job, failed: &mut Failed) -> bool {
+        let qos = self.qos(job);
+        let reach = match (self.settings.preempt, qos) {
+            (PreemptFor::Nobody, _) | (_, Qos::Scavenger) => return false,
+            (PreemptFor::Share, Qos::Share | Qos::Debug) => Qos::Normal,
+            _ => Qos::Scavenger,
+        };
+        let within = desk.cluster.free(0).members_at_most(1) + self.running.gpus_up_to(reach);
+        if failed.preempting[job.shape] >= Some(reach) || within < job.gang.gpus().0 {
+            return false;
+        }
+        let may_stop = |id: &WorkloadId| {
+            let workload = desk.book.get(*id).expect("it has a lease");
+            let lease = workload.lease().expect("it has a lease");
+            let exempt = if workload.occupancy() == Occupancy::Allocated { self.settings.exempt } else { Span::ZERO };
+            let ran = lease.running.is_some_and(|since| since + exempt <= desk.at) || exempt == Span::ZERO;
+            lease.may_yield(desk.at)
+                && ran
+                && (workload.spec.on_preempt != OnPreempt::End || workload.occupancy() == Occupancy::Unallocated)
+        };
+        self.prey.gather(desk, self.running.up_to(reach).into_iter().filter(may_stop));
+        let eviction = if self.prey.may_fit(&job.gang) { self.prey.evict(desk, &job.gang) } else { None };
+        let Some(eviction) = eviction.filter(|eviction| !eviction.victims.is_empty()) else {
+            failed.preempting[job.shape] = Some(reach);
+            return false;
+        };
+        let licence = if reach == Qos::Scavenger { Licence::Unallocated } else { Licence::Share };
+        self.claims.make(desk, job.id, eviction, licence, PREEMPTS);
+        self.running.count(job.leaf, qos, job.gang.gpus().0, 1);
+        self.claiming.insert(job.id, (*job, qos));
+        true
+    }
+
+    fn started(&mut self, desk: &Desk<'_>, job: &Job, qos: Qos) {
+        self.running.start(job, qos);
+        if qos != Qos::Scavenger {
+            self.accounts.change(desk.at, self.settings.half_life, job.member, i64::from(job.gang.gpus().0));
+        }
+    }
+}
