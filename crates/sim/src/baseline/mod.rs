@@ -7,6 +7,7 @@ mod common;
 mod easy;
 mod fifo;
 mod free;
+mod guests;
 mod hosts;
 mod line;
 mod partition;
