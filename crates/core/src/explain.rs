@@ -188,12 +188,12 @@ fn yield_text(y: &Yield, names: &dyn Names) -> String {
 }
 
 /// What a pool's nodes are counted in.
-fn unit(pool: PoolId, names: &dyn Names) -> &'static str {
+pub(crate) fn unit(pool: PoolId, names: &dyn Names) -> &'static str {
     if names.cpus_per_gpu(pool).is_some() { "CPUs" } else { "GPUs" }
 }
 
 /// So many of them.
-fn amount(gpus: u32, pool: PoolId, names: &dyn Names) -> String {
+pub(crate) fn amount(gpus: u32, pool: PoolId, names: &dyn Names) -> String {
     format!("{} {}", gpus * names.cpus_per_gpu(pool).unwrap_or(1), unit(pool, names))
 }
 

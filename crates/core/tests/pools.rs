@@ -1,10 +1,12 @@
 //! Work that accepts several pools: where it waits, where it goes, and what it is told.
 
 use stipend_core::Scheduler;
+use stipend_core::counterfactual::Change;
 use stipend_core::entry::{ChargeKind, Entry};
 use stipend_core::event::{Event, Exit, Rejection};
 use stipend_core::explain::{Blocker, Ids};
 use stipend_core::id::{BlockId, BudgetId, LeaseId, NodeId, PoolId, UserId, WorkloadId};
+use stipend_core::inquiry::Answer;
 use stipend_core::knobs::Knobs;
 use stipend_core::quantity::{Gpus, Ppm, Span, Time};
 use stipend_core::spec::{BudgetSpec, Changeset, Features, Gang, LeafOrder, NodeSpec, OnPreempt, PoolShare, Pools, WorkloadSpec};
@@ -256,4 +258,40 @@ fn caps_and_reasons_are_by_pool() {
     let why = story.why(one);
     assert!(why[0].starts_with("p0: the cap of b1 on 4 GPUs at once"), "{why:?}");
     assert!(why[1].starts_with("p1: needs 8 GPUs; 0 are within reach"), "{why:?}");
+}
+
+#[test]
+fn it_is_answered_for_each_pool_and_for_one_that_would_take_it() {
+    let mut story = Story::halves(&[8, 8, 8, 4]);
+    let there = story.submit(2, 8, &[1], HOUR);
+    story.submit(2, 8, &[0], HOUR);
+    story.decide(0);
+    let one = story.submit(1, 8, &[1, 3, 0], HOUR);
+    assert_eq!(story.decide(1), []);
+    let Some(Answer::Waiting(wait)) = story.core.inquire(one) else { panic!("it waits") };
+    let pools: Vec<_> = wait.pools.iter().map(|there| (there.explanation.pool, there.place.is_some())).collect();
+    assert_eq!(pools, [(PoolId(1), true), (PoolId(3), false), (PoolId(0), true)], "in its order, and pool 3 is too small");
+    let texts: Vec<String> = wait.counterfactuals.iter().map(|one| one.text(PoolId(1), &Ids)).collect();
+    assert_eq!(texts[0], "in pool p2 it would start now on n2", "{texts:?}");
+    assert!(!texts.iter().any(|text| text.contains("p3")), "{texts:?}");
+    assert_eq!(wait.counterfactuals[0].change, Change::Pools { to: PoolId(2) });
+    let Some(Answer::Running(run)) = story.core.inquire(there) else { panic!("it runs") };
+    assert_eq!(run.pool, PoolId(1));
+}
+
+#[test]
+fn who_may_take_a_lease_is_asked_in_the_pool_where_it_is() {
+    let mut story = Story::halves(&[8, 8]);
+    let full = story.submit(2, 8, &[1], HOUR);
+    let victim = story.submit(1, 8, &[1, 0], Span::ZERO);
+    assert_eq!(story.decide(0), [(full, PoolId(1)), (victim, PoolId(0))]);
+    let waits = story.submit(2, 4, &[1], HOUR);
+    story.decide(1);
+    let takers = |story: &Story| match story.core.inquire(victim) {
+        Some(Answer::Running(run)) => run.takers.iter().map(|taker| taker.workload).collect::<Vec<_>>(),
+        other => panic!("it runs: {other:?}"),
+    };
+    assert_eq!(takers(&story), [], "{waits} waits in the other pool");
+    let claimant = story.submit(2, 4, &[1, 0], HOUR);
+    assert_eq!(takers(&story), [claimant]);
 }
