@@ -74,7 +74,7 @@ fn second_pool(s: &mut Scheduler, log: &[(Time, Entry)], seed: u64) -> Vec<(Work
     let (mut next, mut accepted) = (next.max().unwrap_or(0), Vec::new());
     for _ in 0..3 {
         for _ in 0..if before.is_empty() { 0 } else { 8 } {
-            let order: &[PoolId] = *dice.pick(&ORDERS);
+            let order = dice.pick(&ORDERS);
             let pools = Pools::from_order(order).expect("there is one");
             let spec = Arc::new(WorkloadSpec { pools, ..WorkloadSpec::clone(*dice.pick(&before)) });
             if tell(s, Event::Submitted { workload: WorkloadId(next), spec: Arc::clone(&spec) }).is_ok() {
