@@ -9,6 +9,7 @@ use crate::lease::{cancel_lease, end_lease, preempt, signal};
 use crate::plan::Preemption;
 use crate::pool::Pool;
 use crate::quantity::Span;
+use crate::queue::{join_queues, leave_queues};
 use crate::scheduler::Scheduler;
 use crate::spec::{Changeset, NodeSpec, NodeState, Severity};
 use crate::submit::submit;
@@ -185,7 +186,7 @@ pub(crate) fn drain(s: &mut Scheduler, id: NodeId, severity: Severity, reason: &
     let pool = &mut s.pools[pool_id.index()];
     let until = |w: &WorkloadId| {
         let workload = s.workloads.get(w.0).expect("a lease's workload is live");
-        workload.lease().expect("it holds a lease").protected_until_latest(workload.contract)
+        workload.lease().expect("it holds a lease").protected_until_latest(workload.terms.contract)
     };
     let last = pool.cluster.at(id).leases.iter().map(until).max().unwrap_or(now);
     let drain_until = if severity == Severity::Critical { now } else { last.max(now) };
@@ -269,7 +270,7 @@ fn hold(s: &mut Scheduler, id: WorkloadId, why: &str, log: &mut Vec<Entry>) -> R
         return Err(Rejection::WorkloadState { workload: id, message: "only waiting work can be held" });
     }
     workload.phase = Phase::Held { why: why.to_string() };
-    s.pools[workload.spec.pool.index()].queue.remove(id, workload, &s.tree);
+    leave_queues(&mut s.pools, id, workload, &s.tree);
     log.push(Entry::Held { workload: id, why: why.to_string() });
     Ok(())
 }
@@ -282,8 +283,7 @@ fn release(s: &mut Scheduler, id: WorkloadId, log: &mut Vec<Entry>) -> Result<()
     workload.phase = Phase::Waiting;
     workload.eligible = s.now;
     workload.waiting_since = s.now;
-    let pool = &mut s.pools[workload.spec.pool.index()];
-    pool.stirred |= pool.queue.insert(id, workload, &s.tree);
+    join_queues(&mut s.pools, id, workload, &s.tree);
     log.push(Entry::Eligible { workload: id });
     Ok(())
 }
@@ -336,7 +336,7 @@ fn checkpointed(s: &mut Scheduler, id: LeaseId, log: &mut Vec<Entry>) -> Result<
     log.push(Entry::Checkpoint { lease: id });
     if may_be_taken {
         // To evict it costs least now: what was not worth it a moment ago may be.
-        let pool = s.workloads.get(id.workload.0).expect("checked").spec.pool;
+        let pool = s.workloads.get(id.workload.0).expect("checked").terms.pool;
         let pool = &mut s.pools[pool.index()];
         if std::mem::take(&mut pool.too_dear) {
             pool.takeable += 1;

@@ -6,15 +6,18 @@ use crate::id::{NodeId, PoolId, WorkloadId};
 use crate::lease::{commit, spare};
 use crate::pool::Pool;
 use crate::quantity::{Gpus, Time};
+use crate::queue::{join_queues, leave_queues};
 use crate::scheduler::Scheduler;
 use crate::workload::{Claim, Phase, StopCause, Workload};
 
 /// Holds a placement for a waiting workload; its contract is committed from now on.
 pub(crate) fn claim(s: &mut Scheduler, id: WorkloadId, placement: &Placement, licence: Licence, log: &mut Vec<Entry>) {
     let now = s.now;
+    let pool = s.pool_of(placement[0].node).expect("a known node has a pool");
     let workload = s.workloads.get_mut(id.0).expect("it is live");
-    let pool = &mut s.pools[workload.spec.pool.index()];
-    pool.queue.remove(id, workload, &s.tree);
+    leave_queues(&mut s.pools, id, workload, &s.tree);
+    workload.enter(pool);
+    let pool = &mut s.pools[pool.index()];
     pool.cluster.hold(placement, &workload.spec.gang, 1);
     commit(pool, workload, placement, 1);
     let vacant: Gpus = placement.iter().map(|slot| Gpus(slot.gpus.minus(pool.cluster.at(slot.node).leased).count())).sum();
@@ -28,7 +31,7 @@ pub(crate) fn claim(s: &mut Scheduler, id: WorkloadId, placement: &Placement, li
 /// From `at` on these vacant GPUs are charged to the claimant; unallocated work is never charged.
 fn charge_hold(pool: &mut Pool, workload: &Workload, claim: &mut Claim, at: Time, vacant: Gpus) {
     if vacant.0 > 0 && workload.is_allocated() {
-        pool.ledger.charge(at, &workload.charge, i64::from(vacant.0));
+        pool.ledger.charge(at, &workload.terms.charge, i64::from(vacant.0));
         claim.charges.push((at, vacant));
     }
 }
@@ -36,7 +39,7 @@ fn charge_hold(pool: &mut Pool, workload: &Workload, claim: &mut Claim, at: Time
 /// A lease left these GPUs: what is held for a claimant is charged to it from now on.
 pub(crate) fn vacated(s: &mut Scheduler, left: &Placement, by: WorkloadId) {
     let now = s.now;
-    let Some(pool) = s.workloads.get(by.0).map(|w| w.spec.pool) else { return };
+    let Some(pool) = s.workloads.get(by.0).map(|w| w.terms.pool) else { return };
     let pool = &mut s.pools[pool.index()];
     for id in pool.claims.clone() {
         let workload = s.workloads.get_mut(id.0).expect("a claimant is live");
@@ -66,7 +69,7 @@ pub(crate) fn is_complete(pool: &Pool, claim: &Claim) -> bool {
 pub(crate) fn settle_hold_charges(pool: &mut Pool, id: WorkloadId, workload: &Workload, claim: &Claim, now: Time, log: &mut Vec<Entry>) {
     let budget = workload.spec.budget;
     for (from, gpus) in &claim.charges {
-        pool.ledger.charge(now, &workload.charge, -i64::from(gpus.0));
+        pool.ledger.charge(now, &workload.terms.charge, -i64::from(gpus.0));
         if *from < now {
             let attempt = workload.attempts + 1;
             let gpu_ms = gpus.over(now - *from);
@@ -80,15 +83,15 @@ pub(crate) fn settle_hold_charges(pool: &mut Pool, id: WorkloadId, workload: &Wo
 pub(crate) fn unclaim(s: &mut Scheduler, id: WorkloadId, why: &Why, log: &mut Vec<Entry>) {
     let now = s.now;
     let workload = s.workloads.get_mut(id.0).expect("it is live");
-    let pool_index = workload.spec.pool.index();
+    let pool_index = workload.terms.pool.index();
     let pool = &mut s.pools[pool_index];
     let Phase::Claiming(claim) = std::mem::replace(&mut workload.phase, Phase::Waiting) else { unreachable!("only a claim is given up") };
     settle_hold_charges(pool, id, workload, &claim, now, log);
     pool.claims.remove(&id);
     pool.cluster.hold(&claim.placement, &workload.spec.gang, -1);
     commit(pool, workload, &claim.placement, -1);
-    pool.queue.insert(id, workload, &s.tree);
     pool.stir();
+    join_queues(&mut s.pools, id, workload, &s.tree);
     log.push(Entry::Unhold { claimant: id, why: why.clone() });
     unbar(s, pool_index, id);
     for victim in s.pools[pool_index].leaving.clone() {
@@ -114,7 +117,7 @@ pub(crate) fn unbar(s: &mut Scheduler, pool: usize, claimant: WorkloadId) {
         let Some(workload) = s.workloads.get_mut(id.0) else { continue };
         if matches!(workload.phase, Phase::Barred) {
             workload.phase = Phase::Waiting;
-            s.pools[pool].queue.insert(id, workload, &s.tree);
+            join_queues(&mut s.pools, id, workload, &s.tree);
             s.pools[pool].stirred = true;
         }
     }

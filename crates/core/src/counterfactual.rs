@@ -10,7 +10,7 @@ mod text;
 
 use crate::entry::{Entry, Licence, Placement};
 use crate::event::Event;
-use crate::id::{BudgetId, WorkloadId};
+use crate::id::{BudgetId, PoolId, WorkloadId};
 use crate::quantity::{Gpus, Span, Time};
 use crate::scheduler::Scheduler;
 use crate::spec::{Changeset, Features, OnPreempt, WorkloadSpec};
@@ -29,6 +29,8 @@ pub enum Change {
     TimeLimit { to: Span, fails: Option<Span> },
     /// What happens when it is preempted.
     OnPreempt { to: OnPreempt },
+    /// This pool alone, which it does not name now.
+    Pools { to: PoolId },
     /// Its members need not be in one block.
     AnyBlock,
     /// Its nodes need no features.
@@ -43,8 +45,8 @@ pub enum Change {
     Priority { to: i16 },
     /// It runs unallocated: never charged, never protected.
     Unallocated,
-    /// A cap of this budget on GPUs at once, raised just as far as it needs; its manager may do that.
-    Cap { budget: BudgetId, from: Gpus, to: Gpus },
+    /// A cap of this budget on GPUs of this pool at once, raised just as far as it needs; its manager may do that.
+    Cap { pool: PoolId, budget: BudgetId, from: Gpus, to: Gpus },
 }
 
 /// What would come of it at once.
@@ -98,6 +100,7 @@ impl Change {
             Change::MinRuntime { to, .. } => spec.min_runtime = *to,
             Change::TimeLimit { to, .. } => spec.time_limit = Some(*to),
             Change::OnPreempt { to } => spec.on_preempt = *to,
+            Change::Pools { to } => spec.pools = (*to).into(),
             Change::AnyBlock => spec.gang.same_block = false,
             Change::AnyFeatures => spec.gang.features = Features(0),
             Change::HostPart => (spec.gang.cpus_per_member, spec.gang.memory_per_member) = (0, 0),
@@ -163,8 +166,8 @@ fn decided(mut copy: Scheduler, workload: WorkloadId) -> Option<Instead> {
 }
 
 /// What comes at once of a changed cap.
-fn with_cap(s: &Scheduler, id: WorkloadId, budget: BudgetId, allocated: bool, limit: Gpus) -> Option<Instead> {
-    let pool = s.workloads.get(id.0)?.spec.pool;
+fn with_cap(s: &Scheduler, id: WorkloadId, pool: PoolId, budget: BudgetId, limit: Gpus) -> Option<Instead> {
+    let allocated = s.workloads.get(id.0)?.is_allocated();
     let mut spec = s.tree.get(budget)?.spec.clone();
     let share = spec.pools.get_mut(pool.index())?;
     *(if allocated { &mut share.gpus_max } else { &mut share.unallocated_gpus_max }) = Some(limit);

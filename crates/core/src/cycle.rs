@@ -3,7 +3,10 @@
 //! Who goes first is in `order.rs`, who may evict whom in `licence.rs`, whom exactly in `eviction.rs`, where in `placement.rs`.
 
 mod open;
+mod pools;
 mod settle;
+
+pub(crate) use pools::judge;
 
 use crate::cluster::{Depth, Lane};
 use crate::entry::{Entry, Licence, Occupancy, Placement, Slot};
@@ -20,7 +23,7 @@ use crate::quantity::{Gpus, Span, Time};
 use crate::queue::{Blocked, ShapeId, Size, head};
 use crate::scheduler::Scheduler;
 use crate::spec::OnPreempt;
-use crate::workload::{StopCause, Workload};
+use crate::workload::{StopCause, Terms, Workload};
 use std::cell::Cell;
 
 /// Decides everything that is to be decided now, and does it.
@@ -33,37 +36,28 @@ pub(crate) fn run(s: &mut Scheduler, log: &mut Vec<Entry>) -> Plan {
         // 2. Claims whose GPUs are all free start; drains end.
         cycle.settle_claims();
         cycle.settle_drains();
-        if !cycle.is_worth_walking() {
-            cycle.rest();
-            continue;
-        }
+        cycle.rest();
+    }
+    let mut pending = pools::worth_walking(s);
+    let mut again = Vec::new();
+    while let Some(pool) = pools::take_next(s, &mut pending) {
+        let mut cycle = Cycle { pending: &pending, ..Cycle::new(s, log, &mut plan, pool) };
         // 3. Waiting allocated work, in rank order: on free GPUs, on unallocated work's, on past-contract GPUs it is licensed to take.
         cycle.walk();
         // 4. Idle GPUs go to unallocated work.
         cycle.fill();
         // 5. What stopped each class of waiting work was written down on the way; when to look again follows from it.
         cycle.finish();
+        // 6. What was left to a pool that it likes better comes back if that has nothing for it.
+        if cycle.left_to_others {
+            again.push(pool);
+        }
         cycle.rest();
+        if pending.is_empty() {
+            pending.append(&mut again);
+        }
     }
     plan
-}
-
-/// What would stop a waiting workload if it were its turn now, found by trying it on a copy; `None` if nothing would.
-pub(crate) fn judge(s: &Scheduler, id: WorkloadId) -> Option<Blocker> {
-    let mut copy = s.clone();
-    let (mut log, mut plan) = (Vec::new(), Plan::default());
-    let workload = copy.workloads.get(id.0)?;
-    let (pool, budget, allocated) = (workload.spec.pool.index(), workload.spec.budget, workload.is_allocated());
-    let mut cycle = Cycle::new(&mut copy, &mut log, &mut plan, pool);
-    cycle.explains = true;
-    cycle.begin_walk();
-    if !allocated {
-        return cycle.try_fill(id).err();
-    }
-    let now = cycle.now();
-    let standing = cycle.standings.of(&mut cycle.s.pools[pool], now, budget);
-    let tier = if cycle.pool().is_below_share(standing) { Tier::OwnShare } else { Tier::Tree };
-    cycle.try_start(id, tier).err()
 }
 
 /// Does what a plan decided.
@@ -99,15 +93,34 @@ struct Cycle<'a> {
     retry_at: Time,
     /// An eviction was left out for what it would lose.
     too_dear: Cell<bool>,
-    /// What stops a workload is to be told to people: it is looked at more closely, and nothing is done.
+    /// What stops a workload is to be told to people: it is looked at more closely.
     explains: bool,
+    /// What could be done is found out, and nothing is done.
+    trial: bool,
+    /// Pools that are still to be gone through.
+    pending: &'a [usize],
+    /// Some work was left to one of those, which it likes better.
+    left_to_others: bool,
 }
 
 impl<'a> Cycle<'a> {
     fn new(s: &'a mut Scheduler, log: &'a mut Vec<Entry>, plan: &'a mut Plan, pool: usize) -> Cycle<'a> {
         let mut standings = std::mem::take(&mut s.standings);
         standings.begin();
-        Cycle { s, log, plan, pool, standings, searches: 0, retry_at: Time::MAX, too_dear: Cell::new(false), explains: false }
+        Cycle {
+            s,
+            log,
+            plan,
+            pool,
+            standings,
+            searches: 0,
+            retry_at: Time::MAX,
+            too_dear: Cell::new(false),
+            explains: false,
+            trial: false,
+            pending: &[],
+            left_to_others: false,
+        }
     }
 
     fn pool(&mut self) -> &mut Pool {
@@ -122,17 +135,18 @@ impl<'a> Cycle<'a> {
         self.s.workloads.get(id.0).expect("it is live")
     }
 
-    /// A decision is done at once, so that the next one sees it.
-    fn decide(&mut self, decision: Decision) {
-        perform(self.s, &decision, self.log);
-        self.plan.decisions.push(decision);
+    /// A workload's terms in this pool.
+    fn terms(&self, id: WorkloadId) -> &Terms {
+        self.workload(id).in_pool(PoolId(self.pool as u16))
     }
 
-    /// Next to nothing is done after an event that freed nothing and queued nothing.
-    fn is_worth_walking(&mut self) -> bool {
-        let now = self.now();
-        let pool = self.pool();
-        pool.stirred || now >= pool.retry_at
+    /// A decision is done at once, so that the next one sees it.
+    fn decide(&mut self, decision: Decision) {
+        if self.trial {
+            return;
+        }
+        perform(self.s, &decision, self.log);
+        self.plan.decisions.push(decision);
     }
 
     /// Gives the memory of the standings back for the next cycle.
@@ -160,6 +174,10 @@ impl<'a> Cycle<'a> {
             let pool = &mut self.s.pools[self.pool];
             let Some((index, tier)) = next_allocated(&open, pool, &self.s.tree, &mut self.standings, now) else { break };
             let id = self.head(&open[index]);
+            if self.is_better_off_elsewhere(id) {
+                self.leave_to_others(&mut open, index, id);
+                continue;
+            }
             let result = self.try_start(id, tier);
             self.close(&mut open, index, id, result);
         }
@@ -171,7 +189,8 @@ impl<'a> Cycle<'a> {
         let idle = |pool: &Pool| {
             pool.cluster.free(Lane::General).0 + pool.cluster.free(Lane::Express).0 > 0 || !pool.cluster.maintenance.is_empty()
         };
-        if self.pool().queue.unallocated.is_empty() || !idle(self.pool()) {
+        // What was left to others may come back, and with a contract it goes first.
+        if self.left_to_others || self.pool().queue.unallocated.is_empty() || !idle(self.pool()) {
             return;
         }
         let mut open = self.open(false);
@@ -179,6 +198,10 @@ impl<'a> Cycle<'a> {
             let pool = &mut self.s.pools[self.pool];
             let Some(index) = next_unallocated(&open, pool, &self.s.tree, now) else { break };
             let id = self.head(&open[index]);
+            if self.is_better_off_elsewhere(id) {
+                self.leave_to_others(&mut open, index, id);
+                continue;
+            }
             let result = self.try_fill(id);
             self.close(&mut open, index, id, result);
         }
@@ -193,6 +216,14 @@ impl<'a> Cycle<'a> {
         head(&side[&open.leaf], &open.shapes, order, now, pool.knobs.age_min, used).expect("an open shape has waiting work")
     }
 
+    /// A shape whose work likes another pool better is closed here for now, and stays as open as it was.
+    fn leave_to_others(&mut self, open: &mut Vec<OpenLeaf>, index: usize, id: WorkloadId) {
+        self.left_to_others = true;
+        let shape = self.terms(id).shape;
+        open[index].retain(|other, _| other != shape);
+        open.retain(|leaf| !leaf.shapes.is_empty());
+    }
+
     /// After a try: a shape that is empty or blocked is closed for this cycle, and what stopped it is written down.
     fn close(&mut self, open: &mut Vec<OpenLeaf>, index: usize, id: WorkloadId, result: Result<(), Blocker>) {
         match result {
@@ -200,7 +231,7 @@ impl<'a> Cycle<'a> {
                 let pool = &mut self.s.pools[self.pool];
                 let workload = self.s.workloads.get(id.0).expect("it is live");
                 let budget = self.s.tree.get(workload.spec.budget).expect("work runs in a budget");
-                self.standings.forget(pool, workload.charge.user, budget);
+                self.standings.forget(pool, workload.in_pool(pool.id).charge.user, budget);
                 let leaf = &mut open[index];
                 let side = if leaf.allocated { &pool.queue.allocated } else { &pool.queue.unallocated };
                 let shapes = &side[&leaf.leaf].shapes;
@@ -215,7 +246,7 @@ impl<'a> Cycle<'a> {
             }
             Err(blocker) => {
                 let leaf = &mut open[index];
-                let shape = self.s.workloads.get(id.0).expect("it is live").shape;
+                let shape = self.terms(id).shape;
                 leaf.retain(|other, _| other != shape);
                 let (budget, allocated) = (leaf.leaf, leaf.allocated);
                 if blocker == Blocker::SearchesSpent {
@@ -248,7 +279,7 @@ impl<'a> Cycle<'a> {
         self.check_caps(workload)?;
         let gang = workload.spec.gang;
         let cluster = &self.s.pools[self.pool].cluster;
-        let ends = self.s.now + self.s.pools[self.pool].knobs.start_timeout + workload.contract;
+        let ends = self.s.now + self.s.pools[self.pool].knobs.start_timeout + self.terms(id).contract;
         let free = lanes(express).iter().find_map(|lanes| place(cluster, lanes, &gang));
         let certain = workload.spec.on_preempt == OnPreempt::End;
         let free = free.or_else(|| if certain { place_before_drain(cluster, &gang, ends, express) } else { None });
@@ -266,7 +297,7 @@ impl<'a> Cycle<'a> {
         let leaf = self.s.tree.get(self.workload(id).spec.budget).expect("work runs in a budget");
         let pool = &mut self.s.pools[self.pool];
         let standings = standings_down_to(leaf, pool, &mut self.standings, now);
-        let why = Why::Rank { tier, standings, licence };
+        let why = Why::Rank { pool: pool.id, tier, standings, licence };
         self.decide(Decision::Start { workload: id, placement: Placement::from(slots), licence, why });
     }
 
@@ -277,12 +308,14 @@ impl<'a> Cycle<'a> {
         let past_reach = if express { u32::MAX } else { self.licensed_now(leaf) };
         let pool = &mut self.s.pools[self.pool];
         let workload = self.s.workloads.get(id.0).expect("it is live");
+        let terms = workload.in_pool(pool.id);
         let claimant = Claimant {
             workload,
+            terms,
             overdue: now - workload.waiting_since > pool.knobs.min_runtime_max,
             aged_before: pool.queue.leaf(workload).map_or(Time::MIN, |leaf| now - leaf.old_age(pool.knobs.age_min)),
         };
-        let size = Size { express, ..pool.queue.shape(workload.shape).size() };
+        let size = Size { express, ..pool.queue.shape(terms.shape).size() };
         let reachable = pool.cluster.reachable(express);
         let (cluster, gang, explains) = (&pool.cluster, &workload.spec.gang, self.explains);
         // To count member by member takes long; only people want to know it.
@@ -340,7 +373,7 @@ impl<'a> Cycle<'a> {
             let workload = self.workload(victim.id);
             let lease = workload.lease().expect("a victim holds a lease");
             let lease_id = lease.id(victim.id);
-            let why = Why::Yields(Box::new(reason(&victim.grant, id, lease, victim.loss)));
+            let why = Why::Yields(Box::new(reason(&victim.grant, PoolId(self.pool as u16), id, lease, victim.loss)));
             let signal_at = self.signal_at(victim.id, victim.grant.licence);
             let cause = StopCause::Preempted { claimant: id };
             let preemption = Preemption { cause, node: None, licence: victim.grant.licence, signal_at, why };
@@ -394,7 +427,7 @@ impl<'a> Cycle<'a> {
     fn may_use_express(&self, id: WorkloadId) -> bool {
         let pool = &self.s.pools[self.pool];
         let workload = self.workload(id);
-        if pool.cluster.express_gpus() == Gpus(0) || !pool.queue.shape(workload.shape).express {
+        if pool.cluster.express_gpus() == Gpus(0) || !pool.queue.shape(self.terms(id).shape).express {
             return false;
         }
         let held = pool.ledger.account(workload.spec.budget).express_gpus + workload.spec.gang.gpus();
@@ -411,7 +444,7 @@ impl<'a> Cycle<'a> {
         for budget in &leaf.line {
             let limit = self.s.tree.get(*budget).and_then(|b| b.share(pool.id).gpus_max);
             let in_use = pool.ledger.account(*budget).gpus;
-            if let Some(limit) = limit.filter(|limit| in_use + workload.charged > *limit) {
+            if let Some(limit) = limit.filter(|limit| in_use + workload.in_pool(pool.id).charged > *limit) {
                 return Err(Blocker::Cap { budget: *budget, limit, in_use });
             }
         }

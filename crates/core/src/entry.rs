@@ -134,6 +134,17 @@ pub struct BudgetEntry {
     pub claims: Vec<Claim>,
 }
 
+/// What a workload gets in one pool that it accepts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InPool {
+    /// Which pool.
+    pub pool: PoolId,
+    /// GPUs it is charged for there.
+    pub charged_gpus: Gpus,
+    /// Its contract there, after clamping.
+    pub min_runtime: Span,
+}
+
 /// One entry of the event log.
 #[derive(Clone, Debug)]
 pub enum Entry {
@@ -143,8 +154,18 @@ pub enum Entry {
     Node { node: NodeId, spec: NodeSpec, state: NodeState, drain_until: Option<Time>, reason: String },
     /// The whole budget tree, at each change.
     Budgets { version: u32, author: String, reason: String, budgets: Vec<BudgetEntry> },
-    /// A workload was accepted; `min_runtime` is its contract after clamping.
-    Submitted { workload: WorkloadId, spec: Arc<WorkloadSpec>, charged_gpus: Gpus, min_runtime: Span, class: Class },
+    /// A workload was accepted. `pool` is the first that takes it, with what it gets there (`min_runtime` is its contract after clamping)
+    /// and its class there; `others` take it, too; `skipped` never could, for these reasons.
+    Submitted {
+        workload: WorkloadId,
+        spec: Arc<WorkloadSpec>,
+        pool: PoolId,
+        charged_gpus: Gpus,
+        min_runtime: Span,
+        class: Class,
+        others: Box<[InPool]>,
+        skipped: Box<[(PoolId, Rejection)]>,
+    },
     /// A submission (or another event) was refused.
     Refused { rejection: Rejection },
     /// It may start from now on.

@@ -58,9 +58,9 @@ pub enum Exit {
 }
 
 /// Why an event was refused. The state is as it was before.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Rejection {
-    /// Time ran backwards by more than the core forgives; carries core time and the event's time in ms.
+    /// No such pool.
     PoolUnknown(PoolId),
     /// Pools are numbered without gaps.
     PoolNumber { pool: PoolId, expected: PoolId },

@@ -1,7 +1,8 @@
 //! Reasons, born with the decision and made of the very values that were compared; nothing is rebuilt afterwards.
 
 use crate::entry::{By, Licence};
-use crate::id::{BudgetId, LeaseId, NodeId, UserId, WorkloadId};
+use crate::event::Rejection;
+use crate::id::{BudgetId, LeaseId, NodeId, PoolId, UserId, WorkloadId};
 use crate::quantity::{GpuMs, Gpus, Span, Standing, Time};
 
 /// Turns ids into the labels people know. The core compares ids only, so labels never change a decision.
@@ -17,6 +18,14 @@ pub trait Names {
     /// A node's label.
     fn node(&self, id: NodeId) -> String {
         id.to_string()
+    }
+    /// A pool's label.
+    fn pool(&self, id: PoolId) -> String {
+        id.to_string()
+    }
+    /// In a pool without GPUs, how many CPUs are counted as one.
+    fn cpus_per_gpu(&self, _pool: PoolId) -> Option<u32> {
+        None
     }
     /// A user's label.
     fn user(&self, id: UserId) -> String {
@@ -57,9 +66,9 @@ pub struct BudgetStanding {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Why {
     /// A start in rank order: the tier, the standings from below the root to the leaf, and what it took.
-    Rank { tier: Tier, standings: Box<[BudgetStanding]>, licence: Licence },
+    Rank { pool: PoolId, tier: Tier, standings: Box<[BudgetStanding]>, licence: Licence },
     /// The GPUs held for it are all free now.
-    HoldComplete { planned: Time },
+    HoldComplete { pool: PoolId, planned: Time },
     /// A lease yields to a claimant.
     Yields(Box<Yield>),
     /// The drain of this node reached its end.
@@ -91,6 +100,8 @@ pub enum Why {
 /// Who took a lease's GPUs, by which licence, and both sides' figures.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Yield {
+    /// The pool.
+    pub pool: PoolId,
     /// The claimant.
     pub claimant: WorkloadId,
     /// The licence.
@@ -111,21 +122,26 @@ impl Why {
     /// One line for people.
     pub fn text(&self, names: &dyn Names) -> String {
         match self {
-            Why::Rank { tier: Tier::Idle, .. } => "idle GPUs: runs unallocated, never charged, may be preempted at any time".into(),
-            Why::Rank { tier, standings, licence } => {
+            Why::Rank { pool, tier: Tier::Idle, .. } => {
+                format!("idle {}: runs unallocated, never charged, may be preempted at any time", unit(*pool, names))
+            }
+            Why::Rank { pool, tier, standings, licence } => {
+                let unit = unit(*pool, names);
                 let path: Vec<String> = standings.iter().map(|s| format!("{} {}", names.budget(s.budget), s.standing)).collect();
                 let tier = match tier {
                     Tier::OwnShare => "below its share",
                     _ => "its turn in the tree",
                 };
                 let taken = match licence {
-                    Licence::Free => "on free GPUs",
-                    Licence::Unallocated => "taking unallocated work's GPUs",
-                    _ => "taking past-contract GPUs",
+                    Licence::Free => format!("on free {unit}"),
+                    Licence::Unallocated => format!("taking unallocated work's {unit}"),
+                    _ => format!("taking past-contract {unit}"),
                 };
                 format!("{tier} ({}), {taken}", path.join(" > "))
             }
-            Why::HoldComplete { planned } => format!("the GPUs held for it since {} are free", names.time(*planned)),
+            Why::HoldComplete { pool, planned } => {
+                format!("the {} held for it since {} are free", unit(*pool, names), names.time(*planned))
+            }
             Why::Yields(y) => yield_text(y, names),
             Why::DrainEnds { node } => format!("the drain of {} ends", names.node(*node)),
             Why::NodeCritical { node } => format!("{} drains critically", names.node(*node)),
@@ -144,6 +160,7 @@ impl Why {
 }
 
 fn yield_text(y: &Yield, names: &dyn Names) -> String {
+    let unit = unit(y.pool, names);
     let claimant = names.workload(y.claimant);
     let protection = match y.protection_ended {
         Some(at) => format!("its protection ended at {}", names.time(at)),
@@ -160,14 +177,29 @@ fn yield_text(y: &Yield, names: &dyn Names) -> String {
         )
     };
     let licence = match y.licence {
-        Licence::Unallocated => "allocated work takes unallocated GPUs".to_string(),
-        Licence::Share => format!("a leaf below its share takes past-contract GPUs ({})", compared()),
+        Licence::Unallocated => format!("allocated work takes unallocated {unit}"),
+        Licence::Share => format!("a leaf below its share takes past-contract {unit} ({})", compared()),
         Licence::Tree => format!("its side of the tree is below its share ({})", compared()),
         Licence::OwnLeaf => "same budget, goes first by priority or age".to_string(),
-        Licence::Express => "a short contract takes past-contract GPUs on express nodes".to_string(),
+        Licence::Express => format!("a short contract takes past-contract {unit} on express nodes"),
         other => format!("{other:?}"),
     };
-    format!("yields to {claimant}: {licence}; {protection}; expected loss {} GPU-min", GpuMinutes(y.loss))
+    format!("yields to {claimant}: {licence}; {protection}; expected loss {}", minutes(y.loss, y.pool, names))
+}
+
+/// What a pool's nodes are counted in.
+pub(crate) fn unit(pool: PoolId, names: &dyn Names) -> &'static str {
+    if names.cpus_per_gpu(pool).is_some() { "CPUs" } else { "GPUs" }
+}
+
+/// So many of them.
+pub(crate) fn amount(gpus: u32, pool: PoolId, names: &dyn Names) -> String {
+    format!("{} {}", gpus * names.cpus_per_gpu(pool).unwrap_or(1), unit(pool, names))
+}
+
+fn minutes(time: GpuMs, pool: PoolId, names: &dyn Names) -> String {
+    let (each, unit) = names.cpus_per_gpu(pool).map_or((1, "GPU-min"), |cpus| (cpus, "CPU-min"));
+    format!("{} {unit}", GpuMinutes(GpuMs(time.0 * i64::from(each))))
 }
 
 /// Shows GPU time in GPU-minutes with one decimal, in integers.
@@ -220,38 +252,43 @@ pub enum Blocker {
     HoldIncomplete,
     /// Others of its own budget, or of budgets further below their share, go first.
     Behind { leaf: BudgetId },
+    /// The pool could never take it, so it does not wait there.
+    Skipped(Rejection),
 }
 
 impl Blocker {
-    /// One line for people.
-    pub fn text(&self, names: &dyn Names) -> String {
+    /// One line for people, of what stops work in `pool`.
+    pub fn text(&self, pool: PoolId, names: &dyn Names) -> String {
+        let amount = |gpus: u32| amount(gpus, pool, names);
         match self {
             Blocker::Held { why } => format!("held: {why}"),
             Blocker::ZeroClaim { budget } => {
                 format!("{} has no claim on the pool; it may run unallocated work only", names.budget(*budget))
             }
             Blocker::Cap { budget, limit, in_use } => {
-                format!(
-                    "the cap of {} on {} GPUs at once is reached ({} in use); it frees when that budget's own work ends",
-                    names.budget(*budget),
-                    limit.0,
-                    in_use.0
-                )
+                let (limit, in_use) = (amount(limit.0), in_use.0 * names.cpus_per_gpu(pool).unwrap_or(1));
+                let budget = names.budget(*budget);
+                format!("the cap of {budget} on {limit} at once is reached ({in_use} in use); it frees when that budget's own work ends")
             }
             Blocker::Fragmented { needed_members, members_fitting, free } => {
-                format!("{} GPUs are within reach but fit only {members_fitting} of {needed_members} members", free.0)
+                format!("{} are within reach but fit only {members_fitting} of {needed_members} members", amount(free.0))
             }
             Blocker::InUse { needed, reachable, protected_until } => {
                 let until = protected_until.map(|t| format!("; the next protection ends at {}", names.time(t))).unwrap_or_default();
-                format!("needs {} GPUs; {} are within reach, the rest is protected or stands lower{until}", needed.0, reachable.0)
+                let reachable = reachable.0 * names.cpus_per_gpu(pool).unwrap_or(1);
+                format!("needs {}; {reachable} are within reach, the rest is protected or stands lower{until}", amount(needed.0))
             }
             Blocker::NotWorthIt { loss, limit } => {
-                format!("an eviction would lose {} GPU-min, more than the {} it is worth", GpuMinutes(*loss), GpuMinutes(*limit))
+                let limit = limit.0 * i64::from(names.cpus_per_gpu(pool).unwrap_or(1));
+                format!("an eviction would lose {}, more than the {} it is worth", minutes(*loss, pool, names), GpuMinutes(GpuMs(limit)))
             }
             Blocker::SearchesSpent => "not looked at yet in full: many searches were due at once".into(),
             Blocker::Yielded => "it yielded to a workload that has not started yet, and waits until it has".into(),
-            Blocker::HoldIncomplete => "GPUs are held for it; the last of them are being vacated".into(),
+            Blocker::HoldIncomplete => format!("{} are held for it; the last of them are being vacated", unit(pool, names)),
             Blocker::Behind { leaf } => format!("other work of {} goes first", names.budget(*leaf)),
+            Blocker::Skipped(Rejection::GangNeverFits { asked, largest }) => format!("{asked} can never fit there; what could: {largest}"),
+            Blocker::Skipped(Rejection::Request { field, value, expected }) => format!("{field} = {value}: expected {expected}"),
+            Blocker::Skipped(other) => format!("{other:?}"),
         }
     }
 }
@@ -263,6 +300,15 @@ pub struct Explanation {
     pub workload: WorkloadId,
     /// When this was true.
     pub at: Time,
+    /// Where it stands in each pool that it names, in its order.
+    pub pools: Vec<PoolExplanation>,
+}
+
+/// Where a waiting workload stands in one pool.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PoolExplanation {
+    /// Which pool.
+    pub pool: PoolId,
     /// The standings from below the root to its leaf.
     pub standings: Vec<BudgetStanding>,
     /// Waiting workloads of its leaf that go before it.

@@ -4,15 +4,15 @@
 use crate::cluster::Lane;
 use crate::counterfactual::Counterfactual;
 use crate::entry::{By, Licence, Occupancy, Placement};
-use crate::explain::{BudgetStanding, Explanation, Tier};
-use crate::id::{BudgetId, LeaseId, WorkloadId};
+use crate::explain::{BudgetStanding, PoolExplanation, Tier};
+use crate::id::{BudgetId, LeaseId, PoolId, WorkloadId};
 use crate::licence::{Claimant, Judge, Licences, loss_limit, on_express, sides};
 use crate::order::{OpenLeaf, Standings, next_allocated, next_unallocated, standings_down_to};
 use crate::pool::Pool;
-use crate::quantity::{GpuMs, Gpus, Standing, Time};
+use crate::quantity::{GpuMs, Gpus, Span, Standing, Time};
 use crate::queue::{LeafQueue, head};
 use crate::scheduler::Scheduler;
-use crate::workload::{Lease, Phase, Workload};
+use crate::workload::{Lease, Phase, Terms, Workload};
 
 /// What can be said of a live workload.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,14 +26,30 @@ pub enum Answer {
 /// A waiting workload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wait {
-    /// The standings, the place in its leaf and what stops it.
-    pub explanation: Explanation,
     /// Since when it waits for its next start.
     pub since: Time,
     /// How often it has run.
     pub attempts: u32,
+    /// In each pool that it names, in its order; where its GPUs are held already, in that one.
+    pub pools: Vec<WaitIn>,
+    /// What would start it now.
+    pub counterfactuals: Vec<Counterfactual>,
+}
+
+/// A waiting workload in one pool that it names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WaitIn {
+    /// The standings, the place in its leaf and what stops it.
+    pub explanation: PoolExplanation,
+    /// Where it stands; `None` in a pool that could never take it.
+    pub place: Option<Place>,
+}
+
+/// Where a waiting workload stands in one pool.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
     /// The contract that it would get.
-    pub contract: crate::quantity::Span,
+    pub contract: Span,
     /// Which part of the order its leaf is in.
     pub tier: Tier,
     /// Leaves with waiting work of its kind that go before its own, in their order.
@@ -45,8 +61,6 @@ pub struct Wait {
     pub unprotected: Option<Time>,
     /// What is blocked is looked at again then at the latest, as standings drift.
     pub looks_again: Option<Time>,
-    /// What would start it now.
-    pub counterfactuals: Vec<Counterfactual>,
 }
 
 /// A leaf that goes first.
@@ -69,6 +83,8 @@ pub struct Ahead {
 pub struct Run {
     /// Its attempt.
     pub lease: LeaseId,
+    /// The pool whose GPUs they are.
+    pub pool: PoolId,
     /// Charged and protected, or neither.
     pub occupancy: Occupancy,
     /// Which GPUs.
@@ -120,21 +136,29 @@ impl Scheduler {
     }
 
     fn wait(&self, id: WorkloadId, workload: &Workload) -> Option<Wait> {
-        let mut pool = self.pools[workload.spec.pool.index()].clone();
-        let (tier, ahead, behind) = self.order(workload, &mut pool);
-        let looks_again = Some(pool.retry_at).filter(|at| *at < Time::MAX && matches!(workload.phase, Phase::Waiting));
+        let in_pool = |explanation: PoolExplanation| {
+            let place = workload.all_terms().find(|terms| terms.pool == explanation.pool).map(|terms| self.place(workload, terms));
+            WaitIn { explanation, place }
+        };
         Some(Wait {
-            explanation: self.explain(id)?,
             since: workload.waiting_since,
             attempts: workload.attempts,
-            contract: workload.contract,
+            pools: self.explain(id)?.pools.into_iter().map(in_pool).collect(),
+            counterfactuals: self.counterfactuals(id),
+        })
+    }
+
+    fn place(&self, workload: &Workload, terms: &Terms) -> Place {
+        let mut pool = self.pools[terms.pool.index()].clone();
+        let (tier, ahead, behind) = self.order(workload, &mut pool);
+        Place {
+            contract: terms.contract,
             tier,
             ahead,
             behind,
             unprotected: if workload.is_allocated() { unprotected(&pool, workload, self) } else { None },
-            looks_again,
-            counterfactuals: self.counterfactuals(id),
-        })
+            looks_again: Some(pool.retry_at).filter(|at| *at < Time::MAX && matches!(workload.phase, Phase::Waiting)),
+        }
     }
 
     /// The leaves with waiting work in the order in which a walk would come to them if none of them started anything.
@@ -170,13 +194,14 @@ impl Scheduler {
     }
 
     fn run(&self, id: WorkloadId, workload: &Workload, lease: &Lease) -> Option<Run> {
-        let mut pool = self.pools[workload.spec.pool.index()].clone();
+        let mut pool = self.pools[workload.terms.pool.index()].clone();
         let mut standings = Standings::default();
         standings.begin();
         let leaf = self.tree.get(workload.spec.budget)?;
         let path = standings_down_to(leaf, &mut pool, &mut standings, self.now).into_vec();
         Some(Run {
             lease: lease.id(id),
+            pool: pool.id,
             occupancy: lease.occupancy,
             placement: lease.placement.clone(),
             started: lease.started,
@@ -208,12 +233,14 @@ impl Scheduler {
         let first = head(queue, &shapes, order, at, pool.knobs.age_min, |account| standings.of_user(&mut pool.ledger, at, account))?;
         let workload = self.workloads.get(first.0)?;
         let aged_before = at - queue.old_age(pool.knobs.age_min);
-        let express_shape = pool.queue.shape(workload.shape).express;
+        let terms = workload.in_pool(pool.id);
+        let express_shape = pool.queue.shape(terms.shape).express;
         let is_express = lease.placement.iter().any(|slot| pool.cluster.at(slot.node).spec.express);
         if is_express && !express_shape {
             return None;
         }
-        let claimant = Claimant { workload, overdue: at - workload.waiting_since > pool.knobs.min_runtime_max, aged_before };
+        let overdue = at - workload.waiting_since > pool.knobs.min_runtime_max;
+        let claimant = Claimant { workload, terms, overdue, aged_before };
         let past = lease.occupancy == Occupancy::Allocated;
         let mut judge = Judge { pool, tree: &self.tree, standings, at };
         let licences = Licences::new(&claimant, past, &mut judge);
@@ -240,10 +267,10 @@ fn all(leaf: BudgetId, allocated: bool, queue: &LeafQueue) -> OpenLeaf {
 /// When enough GPUs for a gang are free or unprotected, by their number alone; `None` if they are now, or never for what is known.
 fn unprotected(pool: &Pool, workload: &Workload, s: &Scheduler) -> Option<Time> {
     let needed = workload.spec.gang.gpus();
-    let leases = s.workloads.iter().filter(|(_, other)| other.spec.pool == pool.id);
+    let leases = s.workloads.iter().filter(|(_, other)| other.terms.pool == pool.id);
     let leases = leases.filter_map(|(_, other)| Some((other, other.lease()?)));
     let mut ends: Vec<(Time, Gpus)> =
-        leases.map(|(other, lease)| (lease.protected_until_latest(other.contract), other.spec.gang.gpus())).collect();
+        leases.map(|(other, lease)| (lease.protected_until_latest(other.terms.contract), other.spec.gang.gpus())).collect();
     ends.sort_unstable();
     let mut sum = pool.cluster.free(Lane::General) + pool.cluster.free(Lane::Express);
     for (until, gpus) in ends {

@@ -9,7 +9,7 @@ use crate::id::{LeaseId, WorkloadId};
 use crate::plan::Preemption;
 use crate::pool::Pool;
 use crate::quantity::{GpuMs, Span, Time};
-use crate::queue::Shape;
+use crate::queue::{Shape, join_queues, leave_queues};
 use crate::scheduler::Scheduler;
 use crate::spec::{NodeState, OnPreempt, Severity};
 use crate::workload::{Lease, Phase, Stop, StopCause, Workload};
@@ -17,14 +17,16 @@ use crate::workload::{Lease, Phase, Stop, StopCause, Workload};
 /// A workload that waits (its GPUs are free) or claims (they are held for it) starts.
 pub(crate) fn start(s: &mut Scheduler, id: WorkloadId, placement: &Placement, licence: Licence, why: Why, log: &mut Vec<Entry>) {
     let now = s.now;
+    let pool = s.pool_of(placement[0].node).expect("a known node has a pool");
     let workload = s.workloads.get_mut(id.0).expect("it is live");
-    let pool = &mut s.pools[workload.spec.pool.index()];
+    if matches!(workload.phase, Phase::Waiting) {
+        leave_queues(&mut s.pools, id, workload, &s.tree);
+        workload.enter(pool);
+    }
+    let pool = &mut s.pools[pool.index()];
     let occupancy = if workload.is_allocated() { Occupancy::Allocated } else { Occupancy::Unallocated };
     match &workload.phase {
-        Phase::Waiting => {
-            pool.queue.remove(id, workload, &s.tree);
-            commit(pool, workload, placement, 1);
-        }
+        Phase::Waiting => commit(pool, workload, placement, 1),
         Phase::Claiming(claim) => {
             claim::settle_hold_charges(pool, id, workload, claim, now, log);
             pool.claims.remove(&id);
@@ -32,8 +34,8 @@ pub(crate) fn start(s: &mut Scheduler, id: WorkloadId, placement: &Placement, li
         Phase::Held { .. } | Phase::Barred | Phase::Leased(_) => unreachable!("only waiting or claiming work starts"),
     }
     match occupancy {
-        Occupancy::Allocated => pool.ledger.charge(now, &workload.charge, i64::from(workload.charged.0)),
-        Occupancy::Unallocated => pool.ledger.use_unallocated(now, &workload.charge, i64::from(workload.spec.gang.gpus().0)),
+        Occupancy::Allocated => pool.ledger.charge(now, &workload.terms.charge, i64::from(workload.terms.charged.0)),
+        Occupancy::Unallocated => pool.ledger.use_unallocated(now, &workload.terms.charge, i64::from(workload.spec.gang.gpus().0)),
     }
     pool.cluster.lease(id, placement, &workload.spec.gang);
     workload.attempts += 1;
@@ -75,22 +77,22 @@ pub(crate) fn commit(pool: &mut Pool, workload: &Workload, placement: &Placement
     if !workload.is_allocated() {
         return;
     }
-    pool.ledger.commit_whole(&workload.charge, GpuMs(sign * workload.contract_gpu_ms().0));
+    pool.ledger.commit_whole(&workload.terms.charge, GpuMs(sign * workload.terms.contract_gpu_ms().0));
     hold_gpus(pool, workload, placement, sign);
 }
 
 fn hold_gpus(pool: &mut Pool, workload: &Workload, placement: &Placement, sign: i64) {
     let on_express = placement.iter().filter(|slot| pool.cluster.at(slot.node).spec.express);
     let express: u32 = on_express.map(|slot| slot.gpus.count()).sum();
-    pool.ledger.hold_gpus(&workload.charge, sign * i64::from(workload.charged.0), sign * i64::from(express));
+    pool.ledger.hold_gpus(&workload.terms.charge, sign * i64::from(workload.terms.charged.0), sign * i64::from(express));
 }
 
 /// All members run: protection begins.
 pub(crate) fn running(s: &mut Scheduler, id: LeaseId, log: &mut Vec<Entry>) {
     let now = s.now;
     let workload = s.workloads.get_mut(id.workload.0).expect("checked");
-    let pool = &mut s.pools[workload.spec.pool.index()];
-    let (contract, contract_gpu_ms, allocated) = (workload.contract, workload.contract_gpu_ms(), workload.is_allocated());
+    let pool = &mut s.pools[workload.terms.pool.index()];
+    let (contract, contract_gpu_ms, allocated) = (workload.terms.contract, workload.terms.contract_gpu_ms(), workload.is_allocated());
     let lease = workload.lease_mut().expect("checked");
     lease.running = Some(now);
     lease.silent.clear();
@@ -101,8 +103,8 @@ pub(crate) fn running(s: &mut Scheduler, id: LeaseId, log: &mut Vec<Entry>) {
     }
     let protected_until = lease.protected_until;
     if let Some(until) = protected_until {
-        pool.ledger.commit_whole(&workload.charge, GpuMs(-contract_gpu_ms.0));
-        pool.ledger.commit_running(&workload.charge, workload.charged, until, 1);
+        pool.ledger.commit_whole(&workload.terms.charge, GpuMs(-contract_gpu_ms.0));
+        pool.ledger.commit_running(&workload.terms.charge, workload.terms.charged, until, 1);
         pool.protections.insert((until, id.workload));
     }
     pool.set_timer(id.workload, workload);
@@ -134,7 +136,7 @@ fn extend_drains(s: &mut Scheduler, placement: &Placement, until: Time, log: &mu
 pub(crate) fn preempt(s: &mut Scheduler, id: WorkloadId, preemption: &Preemption, log: &mut Vec<Entry>) {
     let Preemption { cause, node, licence, signal_at, why } = preemption.clone();
     let workload = s.workloads.get_mut(id.0).expect("it is live");
-    let pool = &mut s.pools[workload.spec.pool.index()];
+    let pool = &mut s.pools[workload.terms.pool.index()];
     let lost = cause == StopCause::NodeLost;
     let lease = workload.lease_mut().expect("it holds a lease");
     if let Some(stop) = &mut lease.stop {
@@ -182,7 +184,7 @@ fn begin_stop(pool: &mut Pool, id: WorkloadId, workload: &mut Workload, stop: St
 pub(crate) fn signal(s: &mut Scheduler, id: WorkloadId, log: &mut Vec<Entry>) {
     let now = s.now;
     let workload = s.workloads.get_mut(id.0).expect("it is live");
-    let pool = &mut s.pools[workload.spec.pool.index()];
+    let pool = &mut s.pools[workload.terms.pool.index()];
     let lease = workload.lease_mut().expect("it holds a lease");
     let lease_id = lease.id(id);
     let stop = lease.stop.as_mut().expect("it is on its way out");
@@ -205,9 +207,11 @@ fn uncommit(pool: &mut Pool, id: WorkloadId, workload: &Workload, lease: &Lease)
         return;
     }
     match lease.protected_until {
-        Some(until) if pool.protections.remove(&(until, id)) => pool.ledger.commit_running(&workload.charge, workload.charged, until, -1),
+        Some(until) if pool.protections.remove(&(until, id)) => {
+            pool.ledger.commit_running(&workload.terms.charge, workload.terms.charged, until, -1)
+        }
         Some(_) => {}
-        None => pool.ledger.commit_whole(&workload.charge, GpuMs(-workload.contract_gpu_ms().0)),
+        None => pool.ledger.commit_whole(&workload.terms.charge, GpuMs(-workload.terms.contract_gpu_ms().0)),
     }
 }
 
@@ -215,7 +219,7 @@ fn uncommit(pool: &mut Pool, id: WorkloadId, workload: &Workload, lease: &Lease)
 pub(crate) fn stop_now(s: &mut Scheduler, id: WorkloadId, cause: StopCause, log: &mut Vec<Entry>) {
     let now = s.now;
     let workload = s.workloads.get_mut(id.0).expect("it is live");
-    let pool = &mut s.pools[workload.spec.pool.index()];
+    let pool = &mut s.pools[workload.terms.pool.index()];
     let lease = workload.lease_mut().expect("it holds a lease");
     match &mut lease.stop {
         Some(stop) => stop.cause = cause,
@@ -251,7 +255,7 @@ pub(crate) fn cancel_lease(
 /// A victim whose claimant went away before its signal goes on as if nothing had been.
 pub(crate) fn spare(s: &mut Scheduler, id: WorkloadId, log: &mut Vec<Entry>) {
     let workload = s.workloads.get_mut(id.0).expect("it is live");
-    let pool = &mut s.pools[workload.spec.pool.index()];
+    let pool = &mut s.pools[workload.terms.pool.index()];
     pool.list_leaving(id, workload.lease().expect("it holds a lease"), false);
     let lease = workload.lease_mut().expect("it holds a lease");
     lease.stop = None;
@@ -268,7 +272,7 @@ pub(crate) fn spare(s: &mut Scheduler, id: WorkloadId, log: &mut Vec<Entry>) {
 pub(crate) fn end_lease(s: &mut Scheduler, id: LeaseId, exit: Exit, log: &mut Vec<Entry>) {
     let now = s.now;
     let workload = s.workloads.get_mut(id.workload.0).expect("checked");
-    let pool = &mut s.pools[workload.spec.pool.index()];
+    let pool = &mut s.pools[workload.terms.pool.index()];
     let Phase::Leased(lease) = std::mem::replace(&mut workload.phase, Phase::Waiting) else { unreachable!("checked") };
     match &lease.stop {
         Some(_) => pool.list_leaving(id.workload, &lease, false),
@@ -314,25 +318,28 @@ fn after_end(s: &mut Scheduler, id: WorkloadId, lease: &Lease, outcome: Outcome,
         s.workloads.remove(id.0);
         return;
     }
-    let pool = &mut s.pools[workload.spec.pool.index()];
     if outcome == Outcome::Preempted {
         workload.preemptions += 1;
         workload.last_preempted = now;
     }
     workload.waiting_since = now;
-    workload.contract = workload.contract.min(left.unwrap_or(Span(i64::MAX)));
-    let shape = Shape::new(workload.spec.gang, workload.spec.on_preempt, workload.contract, workload.preemptions, &pool.knobs);
-    workload.shape = pool.queue.shape_id(shape);
+    let (spec, preemptions) = (workload.spec.clone(), workload.preemptions);
+    for terms in workload.all_terms_mut() {
+        let Pool { queue, knobs, .. } = &mut s.pools[terms.pool.index()];
+        terms.contract = terms.contract.min(left.unwrap_or(Span(i64::MAX)));
+        terms.shape = queue.shape_id(Shape::new(&spec, terms.pool, terms.contract, preemptions, knobs));
+    }
     log.push(Entry::Requeued { workload: id });
     if let Some(Stop { cause: StopCause::Preempted { claimant }, .. }) = &lease.stop
-        && pool.claims.contains(claimant)
+        && s.pools[workload.terms.pool.index()].claims.contains(claimant)
     {
         workload.phase = Phase::Barred;
-        pool.barred.entry(*claimant).or_default().push(id);
+        s.pools[workload.terms.pool.index()].barred.entry(*claimant).or_default().push(id);
         return;
     }
     workload.phase = Phase::Waiting;
-    pool.queue.insert(id, workload, &s.tree);
+    join_queues(&mut s.pools, id, workload, &s.tree);
+    let pool = &s.pools[workload.terms.pool.index()];
     let usable = |slot: &crate::entry::Slot| {
         let node = pool.cluster.at(slot.node);
         node.state == NodeState::Ready && slot.gpus.minus(node.free).0 == 0
@@ -362,13 +369,13 @@ fn is_fault(exit: Exit, lease: &Lease) -> bool {
 
 fn settle_charge(pool: &mut Pool, id: LeaseId, workload: &Workload, lease: &Lease, now: Time, log: &mut Vec<Entry>) {
     if lease.occupancy == Occupancy::Unallocated {
-        pool.ledger.use_unallocated(now, &workload.charge, -i64::from(workload.spec.gang.gpus().0));
+        pool.ledger.use_unallocated(now, &workload.terms.charge, -i64::from(workload.spec.gang.gpus().0));
         return;
     }
-    pool.ledger.charge(now, &workload.charge, -i64::from(workload.charged.0));
+    pool.ledger.charge(now, &workload.terms.charge, -i64::from(workload.terms.charged.0));
     hold_gpus(pool, workload, &lease.placement, -1);
     let LeaseId { workload: workload_id, attempt } = id;
-    let gpu_ms = workload.charged.over(now - lease.started);
+    let gpu_ms = workload.terms.charged.over(now - lease.started);
     let budget = workload.spec.budget;
     log.push(Entry::Charged {
         workload: workload_id,
@@ -387,14 +394,14 @@ fn settle_charge(pool: &mut Pool, id: LeaseId, workload: &Workload, lease: &Leas
 fn refund(pool: &mut Pool, id: LeaseId, workload: &Workload, lease: &Lease, now: Time, log: &mut Vec<Entry>) {
     let last_checkpoint = lease.last_checkpoint.unwrap_or(lease.started);
     // The contract that it got: what it asked for may have been clamped.
-    let every = workload.contract.0.max(1);
+    let every = workload.terms.contract.0.max(1);
     let multiple = lease.running.map_or(lease.started, |running| running + Span((now - running).0 / every * every));
     let from = last_checkpoint.max(multiple).max(now - pool.knobs.refund_max).max(lease.started);
     if from >= now {
         return;
     }
-    pool.ledger.refund(&workload.charge, from, now, workload.charged);
-    let gpu_ms = workload.charged.over(now - from);
+    pool.ledger.refund(&workload.terms.charge, from, now, workload.terms.charged);
+    let gpu_ms = workload.terms.charged.over(now - from);
     let LeaseId { workload: id, attempt } = id;
     log.push(Entry::Refunded {
         workload: id,

@@ -3,19 +3,21 @@
 use crate::budget::BudgetTree;
 use crate::entry::Licence;
 use crate::explain::{BudgetStanding, Yield};
-use crate::id::{BudgetId, NodeId, WorkloadId};
+use crate::id::{BudgetId, NodeId, PoolId, WorkloadId};
 use crate::order::Standings;
 use crate::pool::Pool;
 use crate::quantity::{GpuMs, Standing, Time};
 use crate::queue::LeafQueue;
 use crate::spec::OnPreempt;
 use crate::table::Table;
-use crate::workload::{Lease, Workload};
+use crate::workload::{Lease, Terms, Workload};
 use std::cmp::Reverse;
 
 /// A waiting allocated workload that looks for GPUs.
 pub(crate) struct Claimant<'a> {
     pub workload: &'a Workload,
+    /// Its terms in this pool.
+    pub terms: &'a Terms,
     /// It has been eligible for longer than the pool's longest contract: an eviction need not be worth it any more.
     pub overdue: bool,
     /// Eligible since before this, work of its leaf goes first by age.
@@ -45,7 +47,7 @@ impl<'a> Licences<'a> {
     pub(crate) fn new(claimant: &'a Claimant<'a>, past: bool, judge: &mut Judge<'_>) -> Licences<'a> {
         let leaf = claimant.workload.spec.budget;
         let own = BudgetStanding { budget: leaf, standing: judge.standings.of(judge.pool, judge.at, leaf) };
-        let gang = claimant.workload.charged.over(judge.pool.knobs.quantum);
+        let gang = claimant.terms.charged.over(judge.pool.knobs.quantum);
         let victims = if past { judge.victims() } else { Vec::new() };
         let by_leaf = victims.into_iter().map(|(victim, _)| (victim, judge.compare(leaf, gang, victim))).collect();
         Licences { claimant, by_leaf, own }
@@ -172,12 +174,13 @@ pub(crate) fn loss_limit(claimant: &Claimant<'_>, grant: &Grant, victim: &Worklo
         Licence::Tree => true,
         _ => false,
     };
-    counts.then(|| GpuMs(pool.knobs.worth_it.of(claimant.workload.contract_gpu_ms().0)))
+    counts.then(|| GpuMs(pool.knobs.worth_it.of(claimant.terms.contract_gpu_ms().0)))
 }
 
 /// The reason of an eviction, made of the values that were compared.
-pub(crate) fn reason(grant: &Grant, claimant: WorkloadId, victim: &Lease, loss: GpuMs) -> Yield {
+pub(crate) fn reason(grant: &Grant, pool: PoolId, claimant: WorkloadId, victim: &Lease, loss: GpuMs) -> Yield {
     Yield {
+        pool,
         claimant,
         licence: grant.licence,
         claimant_side: grant.claimant_side,

@@ -17,8 +17,8 @@ pub(crate) fn perform(s: &mut Scheduler, decision: &Decision, log: &mut Vec<Entr
         Decision::StartClaimed { workload } => {
             let Phase::Claiming(claim) = &s.workloads.get(workload.0).expect("it is live").phase else { unreachable!("it claims") };
             let (placement, licence, planned) = (claim.placement.clone(), claim.licence, claim.planned);
-            start(s, *workload, &placement, licence, Why::HoldComplete { planned }, log);
-            let pool = s.workloads.get(workload.0).expect("it is live").spec.pool;
+            let pool = s.workloads.get(workload.0).expect("it is live").terms.pool;
+            start(s, *workload, &placement, licence, Why::HoldComplete { pool, planned }, log);
             log.push(Entry::Unhold { claimant: *workload, why: Why::ClaimantStarted });
             s.pools[pool.index()].stirred = true;
             unbar(s, pool.index(), *workload);
@@ -44,7 +44,7 @@ pub(crate) fn perform(s: &mut Scheduler, decision: &Decision, log: &mut Vec<Entr
 /// A victim outlived its grace: its nodes drain critically, and whoever waited for its GPUs is planned again.
 fn stuck(s: &mut Scheduler, id: crate::id::WorkloadId, log: &mut Vec<Entry>) {
     let workload = s.workloads.get_mut(id.0).expect("it is live");
-    let pool = workload.spec.pool;
+    let pool = workload.terms.pool;
     let lease = workload.lease_mut().expect("it holds a lease");
     let lease_id = lease.id(id);
     lease.stop.as_mut().expect("it is on its way out").stuck = true;

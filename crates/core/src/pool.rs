@@ -67,7 +67,7 @@ impl Pool {
             knobs,
             cluster: Cluster::default(),
             ledger,
-            queue: Queue::default(),
+            queue: Queue::new(id),
             claims: BTreeSet::new(),
             barred: BTreeMap::new(),
             unallocated: BTreeSet::new(),
@@ -126,7 +126,7 @@ impl Pool {
 
     /// A lease's protection ended at `until`: it goes on, still charged, until somebody licensed takes it.
     pub(crate) fn protection_ended(&mut self, id: WorkloadId, workload: &mut Workload, until: Time) {
-        self.ledger.commit_running(&workload.charge, workload.charged, until, -1);
+        self.ledger.commit_running(&workload.terms.charge, workload.terms.charged, until, -1);
         let leaf = workload.spec.budget;
         let gpus = workload.spec.gang.gpus().0;
         let lease = workload.lease_mut().expect("a protected workload holds a lease");

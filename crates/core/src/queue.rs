@@ -1,12 +1,13 @@
 //! Waiting work of one pool: by leaf, shape and user, so that a cycle looks at classes of equal requests and not at every workload.
 
 use crate::budget::BudgetTree;
-use crate::id::{BudgetId, WorkloadId};
+use crate::id::{BudgetId, PoolId, WorkloadId};
 use crate::knobs::Knobs;
+use crate::pool::Pool;
 use crate::quantity::{Span, Time};
-use crate::spec::{Gang, LeafOrder, OnPreempt};
+use crate::spec::{Gang, LeafOrder, OnPreempt, WorkloadSpec};
 use crate::table::Table;
-use crate::workload::Workload;
+use crate::workload::{Terms, Workload};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Number of a shape in its pool.
@@ -24,14 +25,26 @@ pub(crate) struct Shape {
     pub evicted: bool,
     /// Contracts of one class differ by less than a factor of 4: what an eviction may cost hangs on the contract.
     pub contract_class: u32,
+    /// The pools that it likes better than this one.
+    pub before: Vec<PoolId>,
 }
 
 impl Shape {
-    pub(crate) fn new(gang: Gang, on_preempt: OnPreempt, contract: Span, preemptions: u32, knobs: &Knobs) -> Shape {
+    pub(crate) fn new(spec: &WorkloadSpec, pool: PoolId, contract: Span, preemptions: u32, knobs: &Knobs) -> Shape {
+        let (gang, on_preempt) = (spec.gang, spec.on_preempt);
         let allocated = contract > Span::ZERO;
         let short = contract <= knobs.express_contract_max && gang.gpus().0 <= knobs.express_gpus_max;
         let (express, evicted) = (!allocated || short, allocated && short && preemptions > 0);
-        Shape { gang, on_preempt, allocated, express, evicted, contract_class: (64 - contract.0.leading_zeros()) / 2 }
+        let contract_class = (64 - contract.0.leading_zeros()) / 2;
+        Shape {
+            gang,
+            on_preempt,
+            allocated,
+            express,
+            evicted,
+            contract_class,
+            before: spec.pools.iter().take_while(|other| *other != pool).collect(),
+        }
     }
 }
 
@@ -118,14 +131,14 @@ const WAITS_KEPT: usize = 64;
 
 impl LeafQueue {
     /// Whether there is something new to try: work of a shape that is blocked waits for what could help it.
-    pub(crate) fn insert(&mut self, id: WorkloadId, workload: &Workload, size: Size, order: LeafOrder) -> bool {
-        let queue = self.shapes.entry(workload.shape).or_default();
-        queue.users.entry(workload.charge.user).or_default().insert(key(id, workload, order));
+    fn insert(&mut self, id: WorkloadId, workload: &Workload, terms: &Terms, size: Size, order: LeafOrder) -> bool {
+        let queue = self.shapes.entry(terms.shape).or_default();
+        queue.users.entry(terms.charge.user).or_default().insert(key(id, workload, terms, order));
         queue.by_age.insert((workload.eligible, id));
-        let gate = match self.gates.binary_search_by_key(&workload.shape, |gate| gate.shape) {
+        let gate = match self.gates.binary_search_by_key(&terms.shape, |gate| gate.shape) {
             Ok(place) => &mut self.gates[place],
             Err(place) => {
-                self.gates.insert(place, Gate { shape: workload.shape, size, blocked: None });
+                self.gates.insert(place, Gate { shape: terms.shape, size, blocked: None });
                 &mut self.gates[place]
             }
         };
@@ -141,17 +154,17 @@ impl LeafQueue {
         is_open
     }
 
-    pub(crate) fn remove(&mut self, id: WorkloadId, workload: &Workload, order: LeafOrder) {
-        let queue = self.shapes.get_mut(&workload.shape).expect("waiting work is in its shape's queue");
-        let user = queue.users.get_mut(&workload.charge.user).expect("waiting work is in its user's queue");
-        let was_there = user.remove(&key(id, workload, order)) && queue.by_age.remove(&(workload.eligible, id));
+    fn remove(&mut self, id: WorkloadId, workload: &Workload, terms: &Terms, order: LeafOrder) {
+        let queue = self.shapes.get_mut(&terms.shape).expect("waiting work is in its shape's queue");
+        let user = queue.users.get_mut(&terms.charge.user).expect("waiting work is in its user's queue");
+        let was_there = user.remove(&key(id, workload, terms, order)) && queue.by_age.remove(&(workload.eligible, id));
         assert!(was_there, "waiting work is in its queue");
         if user.is_empty() {
-            queue.users.remove(&workload.charge.user);
+            queue.users.remove(&terms.charge.user);
         }
         if queue.by_age.is_empty() {
-            self.shapes.remove(&workload.shape);
-            self.gates.retain(|gate| gate.shape != workload.shape);
+            self.shapes.remove(&terms.shape);
+            self.gates.retain(|gate| gate.shape != terms.shape);
         }
         if self.eldest == Some(workload.eligible) {
             self.eldest = self.shapes.values().filter_map(|queue| queue.by_age.first()).map(|(eligible, _)| *eligible).min();
@@ -206,8 +219,8 @@ impl LeafQueue {
     }
 
     /// Waiting work that goes before `id`, for explanations: older work of its own order.
-    pub(crate) fn ahead_of(&self, id: WorkloadId, workload: &Workload, order: LeafOrder) -> u32 {
-        let own = key(id, workload, order);
+    pub(crate) fn ahead_of(&self, id: WorkloadId, workload: &Workload, terms: &Terms, order: LeafOrder) -> u32 {
+        let own = key(id, workload, terms, order);
         let ahead = |queue: &ShapeQueue| queue.users.values().flatten().filter(|k| **k < own).count();
         self.shapes.values().map(ahead).sum::<usize>() as u32
     }
@@ -227,11 +240,11 @@ impl LeafQueue {
     }
 }
 
-fn key(id: WorkloadId, workload: &Workload, order: LeafOrder) -> Key {
+fn key(id: WorkloadId, workload: &Workload, terms: &Terms, order: LeafOrder) -> Key {
     let first = match order {
         LeafOrder::Priority => -i64::from(workload.spec.priority),
         LeafOrder::Fifo => 0,
-        LeafOrder::ShortestContract => workload.contract_gpu_ms().0,
+        LeafOrder::ShortestContract => terms.contract_gpu_ms().0,
     };
     (first, workload.eligible, id)
 }
@@ -268,17 +281,31 @@ pub(crate) fn head(
 }
 
 /// All shapes and leaves of a pool.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Queue {
+    pool: PoolId,
     shapes: Vec<Shape>,
     numbers: BTreeMap<Shape, ShapeId>,
     /// Allocated work by leaf.
     pub allocated: BTreeMap<BudgetId, LeafQueue>,
     /// Unallocated work by leaf.
     pub unallocated: BTreeMap<BudgetId, LeafQueue>,
+    /// How many wait here that like this other pool better.
+    pub before: BTreeMap<PoolId, u32>,
 }
 
 impl Queue {
+    pub(crate) fn new(pool: PoolId) -> Queue {
+        Queue {
+            pool,
+            shapes: Vec::new(),
+            numbers: BTreeMap::new(),
+            allocated: BTreeMap::new(),
+            unallocated: BTreeMap::new(),
+            before: BTreeMap::new(),
+        }
+    }
+
     pub(crate) fn shape(&self, id: ShapeId) -> &Shape {
         &self.shapes[id as usize]
     }
@@ -305,13 +332,26 @@ impl Queue {
     /// Whether there is something new to try.
     pub(crate) fn insert(&mut self, id: WorkloadId, workload: &Workload, tree: &BudgetTree) -> bool {
         let order = order_of(tree, workload.spec.budget);
-        let size = self.shapes[workload.shape as usize].size();
-        self.leaf_mut(workload).insert(id, workload, size, order)
+        let terms = workload.in_pool(self.pool);
+        let shape = &self.shapes[terms.shape as usize];
+        for pool in &shape.before {
+            *self.before.entry(*pool).or_default() += 1;
+        }
+        let size = shape.size();
+        self.leaf_mut(workload).insert(id, workload, terms, size, order)
     }
 
     pub(crate) fn remove(&mut self, id: WorkloadId, workload: &Workload, tree: &BudgetTree) {
         let order = order_of(tree, workload.spec.budget);
-        self.leaf_mut(workload).remove(id, workload, order);
+        let terms = workload.in_pool(self.pool);
+        for pool in &self.shapes[terms.shape as usize].before {
+            let waiting = self.before.get_mut(pool).expect("it was counted");
+            *waiting -= 1;
+            if *waiting == 0 {
+                self.before.remove(pool);
+            }
+        }
+        self.leaf_mut(workload).remove(id, workload, terms, order);
     }
 
     /// Leaves whose order changed are sorted anew.
@@ -324,8 +364,9 @@ impl Queue {
             let waiting: Vec<WorkloadId> = queue.iter().map(|(_, id)| id).collect();
             for id in waiting {
                 let workload = workloads.get(id.0).expect("waiting work is live");
-                queue.remove(id, workload, before);
-                queue.insert(id, workload, self.shapes[workload.shape as usize].size(), after);
+                let terms = workload.in_pool(self.pool);
+                queue.remove(id, workload, terms, before);
+                queue.insert(id, workload, terms, self.shapes[terms.shape as usize].size(), after);
             }
         }
     }
@@ -351,6 +392,21 @@ impl Queue {
             leaf.hash(state);
             queue.hash_into(state);
         }
+    }
+}
+
+/// A workload waits in the queue of every pool that it accepts.
+pub(crate) fn join_queues(pools: &mut [Pool], id: WorkloadId, workload: &Workload, tree: &BudgetTree) {
+    for terms in workload.all_terms() {
+        let pool = &mut pools[terms.pool.index()];
+        pool.stirred |= pool.queue.insert(id, workload, tree);
+    }
+}
+
+/// A workload that starts, claims or is withdrawn waits nowhere any more.
+pub(crate) fn leave_queues(pools: &mut [Pool], id: WorkloadId, workload: &Workload, tree: &BudgetTree) {
+    for terms in workload.all_terms() {
+        pools[terms.pool.index()].queue.remove(id, workload, tree);
     }
 }
 

@@ -5,12 +5,13 @@ use crate::cycle;
 use crate::digest::Digest;
 use crate::entry::Entry;
 use crate::event::{Event, Rejection};
-use crate::explain::{Blocker, Explanation};
+use crate::explain::{Blocker, Explanation, PoolExplanation};
 use crate::id::{NodeId, PoolId, WorkloadId};
 use crate::order::{Standings, standings_down_to};
 use crate::plan::Plan;
 use crate::pool::Pool;
 use crate::quantity::{Standing, Time};
+use crate::submit::{check_in_pool, contract};
 use crate::table::Table;
 use crate::workload::{Phase, Workload};
 use std::hash::{Hash, Hasher};
@@ -104,24 +105,38 @@ impl Scheduler {
         Some(pool.clone_ledger_standing(self.now, budget))
     }
 
-    /// Where a waiting workload stands and what stops it, the binding limit first; `None` if it is not waiting.
+    /// Where a waiting workload stands in each pool that it names and what stops it there, the binding limit first; `None` if it is not
+    /// waiting.
     pub fn explain(&self, id: WorkloadId) -> Option<Explanation> {
         let workload = self.workloads.get(id.0)?;
-        let mut pool = self.pools[workload.spec.pool.index()].clone();
+        if matches!(workload.phase, Phase::Leased(_)) {
+            return None;
+        }
+        let pools = workload.spec.pools.iter().filter_map(|pool| self.explain_in(pool, id, workload)).collect();
+        Some(Explanation { workload: id, at: self.now, pools })
+    }
+
+    fn explain_in(&self, id: PoolId, workload_id: WorkloadId, workload: &Workload) -> Option<PoolExplanation> {
+        let mut pool = self.pools[id.index()].clone();
         let leaf = self.tree.get(workload.spec.budget)?;
-        let blockers = match &workload.phase {
-            Phase::Held { why } => vec![Blocker::Held { why: why.clone() }],
-            Phase::Waiting => vec![cycle::judge(self, id).unwrap_or(Blocker::Behind { leaf: workload.spec.budget })],
-            Phase::Barred => vec![Blocker::Yielded],
-            Phase::Claiming(_) => vec![Blocker::HoldIncomplete],
-            Phase::Leased(_) => return None,
+        let Some(terms) = workload.all_terms().find(|terms| terms.pool == id) else {
+            let contract = contract(&workload.spec, leaf, &pool, &self.tree);
+            let skipped = check_in_pool(&workload.spec, contract, &pool).err().map(Blocker::Skipped);
+            return Some(PoolExplanation { pool: id, standings: Vec::new(), ahead_in_leaf: 0, blockers: skipped.into_iter().collect() });
+        };
+        let blocker = match &workload.phase {
+            Phase::Held { why } => Blocker::Held { why: why.clone() },
+            Phase::Waiting => cycle::judge(self, workload_id, id).unwrap_or(Blocker::Behind { leaf: workload.spec.budget }),
+            Phase::Barred => Blocker::Yielded,
+            Phase::Claiming(_) if workload.terms.pool == id => Blocker::HoldIncomplete,
+            Phase::Claiming(_) | Phase::Leased(_) => return None,
         };
         let ahead_in_leaf = match workload.phase {
-            Phase::Waiting => pool.queue.leaf(workload)?.ahead_of(id, workload, leaf.spec.order),
+            Phase::Waiting => pool.queue.leaf(workload)?.ahead_of(workload_id, workload, terms, leaf.spec.order),
             _ => 0,
         };
         let standings = standings_down_to(leaf, &mut pool, &mut Standings::default(), self.now).into_vec();
-        Some(Explanation { workload: id, at: self.now, standings, ahead_in_leaf, blockers })
+        Some(PoolExplanation { pool: id, standings, ahead_in_leaf, blockers: vec![blocker] })
     }
 
     /// A number that is equal for equal states: for replay and double-run checks.

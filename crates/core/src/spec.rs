@@ -110,6 +110,34 @@ impl Gang {
     }
 }
 
+/// The pools a workload accepts: at least one, the one it likes best first.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Pools {
+    /// The one it likes best.
+    pub first: PoolId,
+    /// The others, in order; none of them twice.
+    pub others: Box<[PoolId]>,
+}
+
+impl Pools {
+    /// All of them, in order.
+    pub fn iter(&self) -> impl Iterator<Item = PoolId> {
+        std::iter::once(self.first).chain(self.others.iter().copied())
+    }
+
+    /// Several pools in order; `None` if there are none.
+    pub fn from_order(pools: &[PoolId]) -> Option<Pools> {
+        let (first, others) = pools.split_first()?;
+        Some(Pools { first: *first, others: others.into() })
+    }
+}
+
+impl From<PoolId> for Pools {
+    fn from(first: PoolId) -> Pools {
+        Pools { first, others: Box::default() }
+    }
+}
+
 /// A workload as submitted.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct WorkloadSpec {
@@ -117,8 +145,8 @@ pub struct WorkloadSpec {
     pub budget: BudgetId,
     /// Who submitted it.
     pub user: UserId,
-    /// Where it may run.
-    pub pool: PoolId,
+    /// Where it may run: it waits in all of them, and starts in the first that it can.
+    pub pools: Pools,
     /// What it needs.
     pub gang: Gang,
     /// The contract: how long it is protected once it runs. 0 is unallocated work.
@@ -135,6 +163,25 @@ pub struct WorkloadSpec {
     pub checkpoint_every: Option<Span>,
     /// Batch or session.
     pub kind: WorkloadKind,
+}
+
+impl WorkloadSpec {
+    /// Batch work that resumes, without limits, hints or priority; what differs is set on top of it.
+    pub fn new(budget: BudgetId, user: UserId, pools: impl Into<Pools>, gang: Gang, min_runtime: Span) -> WorkloadSpec {
+        WorkloadSpec {
+            budget,
+            user,
+            pools: pools.into(),
+            gang,
+            min_runtime,
+            time_limit: None,
+            expected_runtime: None,
+            on_preempt: OnPreempt::Resume,
+            priority: 0,
+            checkpoint_every: None,
+            kind: WorkloadKind::Batch,
+        }
+    }
 }
 
 /// A node as it joins.

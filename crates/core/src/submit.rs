@@ -1,15 +1,15 @@
 //! A workload comes in: its request is checked, its contract clamped, its charge found.
 
 use crate::budget::Budget;
-use crate::entry::{Class, Entry, Outcome};
+use crate::entry::{Class, Entry, InPool, Outcome};
 use crate::event::Rejection;
-use crate::id::WorkloadId;
+use crate::id::{PoolId, WorkloadId};
 use crate::pool::Pool;
 use crate::quantity::{GpuMs, Gpus, Span, Time};
-use crate::queue::Shape;
+use crate::queue::{Shape, join_queues, leave_queues};
 use crate::scheduler::Scheduler;
 use crate::spec::{OnPreempt, WorkloadSpec};
-use crate::workload::{Phase, StopCause, Workload};
+use crate::workload::{Phase, StopCause, Terms, Workload};
 use std::sync::Arc;
 
 impl Class {
@@ -32,25 +32,31 @@ pub(crate) fn submit(s: &mut Scheduler, id: WorkloadId, spec: &Arc<WorkloadSpec>
     if id.0 < s.next_workload {
         return Err(Rejection::WorkloadKnown(id));
     }
-    let pool = s.pools.get(spec.pool.index()).ok_or(Rejection::PoolUnknown(spec.pool))?;
+    for pool in spec.pools.iter() {
+        s.pools.get(pool.index()).ok_or(Rejection::PoolUnknown(pool))?;
+    }
     let budget = s.tree.get(spec.budget).ok_or(Rejection::BudgetUnknown(spec.budget))?;
-    check_budget(spec, budget)?;
-    check_request(spec, pool)?;
-    let contract = contract(spec, budget, pool, &s.tree);
-    check_fits(spec, contract, pool)?;
+    check_budget(spec, budget, spec.pools.iter())?;
+    check_request(spec)?;
+    let (accepted, skipped) = accepted(s, spec, budget)?;
+    check_budget(spec, budget, accepted.iter().map(|(pool, _)| *pool))?;
 
-    let pool = &mut s.pools[spec.pool.index()];
-    let charge = pool.ledger.charge_line(s.now, budget, spec.user);
-    let shape = pool.queue.shape_id(Shape::new(spec.gang, spec.on_preempt, contract, 0, &pool.knobs));
-    let class = Class::of(spec, contract, pool.cluster.gpus());
-    let charged = pool.cluster.charged(&spec.gang);
+    let mut terms = Vec::with_capacity(accepted.len());
+    for (pool, contract) in accepted {
+        let pool = &mut s.pools[pool.index()];
+        let charge = pool.ledger.charge_line(s.now, budget, spec.user);
+        let shape = pool.queue.shape_id(Shape::new(spec, pool.id, contract, 0, &pool.knobs));
+        terms.push(Terms { pool: pool.id, charge, charged: pool.cluster.charged(&spec.gang), contract, shape });
+    }
+    let others: Box<[Terms]> = terms.drain(1..).collect();
+    let terms = terms.pop().expect("one pool takes it");
+    let class = Class::of(spec, terms.contract, s.pools[terms.pool.index()].cluster.gpus());
+    let entry = submitted(id, spec, &terms, &others, skipped, class);
     let workload = Workload {
         spec: Arc::clone(spec),
-        charge,
-        charged,
-        contract,
+        terms,
+        others,
         class,
-        shape,
         eligible: s.now,
         waiting_since: s.now,
         ran: Span::ZERO,
@@ -59,26 +65,69 @@ pub(crate) fn submit(s: &mut Scheduler, id: WorkloadId, spec: &Arc<WorkloadSpec>
         last_preempted: Time::MIN,
         phase: Phase::Waiting,
     };
-    pool.stirred |= pool.queue.insert(id, &workload, &s.tree);
+    join_queues(&mut s.pools, id, &workload, &s.tree);
     s.workloads.insert(id.0, workload);
     s.next_workload = id.0 + 1;
-    log.push(Entry::Submitted { workload: id, spec: Arc::clone(spec), charged_gpus: charged, min_runtime: contract, class });
+    log.push(entry);
     log.push(Entry::Eligible { workload: id });
     Ok(())
 }
 
-fn check_budget(spec: &WorkloadSpec, budget: &Budget) -> Result<(), Rejection> {
+fn submitted(
+    workload: WorkloadId,
+    spec: &Arc<WorkloadSpec>,
+    first: &Terms,
+    others: &[Terms],
+    skipped: Vec<(PoolId, Rejection)>,
+    class: Class,
+) -> Entry {
+    let in_pool = |terms: &Terms| InPool { pool: terms.pool, charged_gpus: terms.charged, min_runtime: terms.contract };
+    let InPool { pool, charged_gpus, min_runtime } = in_pool(first);
+    let others = others.iter().map(in_pool).collect();
+    Entry::Submitted { workload, spec: Arc::clone(spec), pool, charged_gpus, min_runtime, class, others, skipped: skipped.into() }
+}
+
+/// The pools that take a workload, each with the contract it gets there, and why the others never could. If none could, it is refused for
+/// what the first one says.
+type Accepted = (Vec<(PoolId, Span)>, Vec<(PoolId, Rejection)>);
+
+fn accepted(s: &Scheduler, spec: &WorkloadSpec, budget: &Budget) -> Result<Accepted, Rejection> {
+    let (mut accepted, mut skipped): Accepted = Default::default();
+    for id in spec.pools.iter() {
+        let pool = &s.pools[id.index()];
+        let contract = contract(spec, budget, pool, &s.tree);
+        match check_in_pool(spec, contract, pool) {
+            Ok(()) => accepted.push((id, contract)),
+            Err(rejection) => skipped.push((id, rejection)),
+        }
+    }
+    if accepted.is_empty() { Err(skipped.swap_remove(0).1) } else { Ok((accepted, skipped)) }
+}
+
+/// Why a pool could never take a workload, whatever happens in it.
+pub(crate) fn check_in_pool(spec: &WorkloadSpec, contract: Span, pool: &Pool) -> Result<(), Rejection> {
+    check_end(spec, pool)?;
+    check_fits(spec, contract, pool)
+}
+
+fn check_budget(spec: &WorkloadSpec, budget: &Budget, mut pools: impl Iterator<Item = PoolId>) -> Result<(), Rejection> {
     if !budget.is_leaf() {
         return Err(Rejection::BudgetNotALeaf { path: budget.path.clone() });
     }
-    if budget.claim(spec.pool).0 == 0 && spec.min_runtime > Span::ZERO {
+    // Where it has a claim in one pool it waits in the others, too: shares change any day.
+    if spec.min_runtime > Span::ZERO && pools.all(|pool| budget.claim(pool).0 == 0) {
         return Err(Rejection::ZeroClaim { path: budget.path.clone() });
     }
     Ok(())
 }
 
-fn check_request(spec: &WorkloadSpec, pool: &Pool) -> Result<(), Rejection> {
+fn check_request(spec: &WorkloadSpec) -> Result<(), Rejection> {
     let bad = |field, value: String, expected: String| Err(Rejection::Request { field, value, expected });
+    if let Some(twice) =
+        spec.pools.others.iter().enumerate().find(|(n, pool)| **pool == spec.pools.first || spec.pools.others[..*n].contains(pool))
+    {
+        return bad("pools", twice.1.to_string(), "every pool once".into());
+    }
     let gang = &spec.gang;
     if gang.members == 0 || gang.members > 1_000_000 {
         return bad("members", gang.members.to_string(), "from 1 to 1,000,000".into());
@@ -99,18 +148,18 @@ fn check_request(spec: &WorkloadSpec, pool: &Pool) -> Result<(), Rejection> {
     {
         return bad("expected_runtime", expected.to_string(), "from 1 s to 3650 d".into());
     }
-    if spec.on_preempt == OnPreempt::End && spec.min_runtime > Span::ZERO {
-        let expected = format!(
-            "a time limit of at most {} for work that cannot go on after a preemption: its contract is its limit",
-            pool.knobs.end_max
-        );
-        match spec.time_limit {
-            None => return bad("time_limit", "none".into(), expected),
-            Some(limit) if limit > pool.knobs.end_max => return bad("time_limit", limit.to_string(), expected),
-            Some(_) => {}
-        }
-    }
     Ok(())
+}
+
+/// What cannot go on after a preemption has its time limit for its contract, and a pool bounds that.
+fn check_end(spec: &WorkloadSpec, pool: &Pool) -> Result<(), Rejection> {
+    let end_max = pool.knobs.end_max;
+    if spec.on_preempt != OnPreempt::End || spec.min_runtime == Span::ZERO || spec.time_limit.is_some_and(|limit| limit <= end_max) {
+        return Ok(());
+    }
+    let value = spec.time_limit.map_or("none".into(), |limit| limit.to_string());
+    let expected = format!("a time limit of at most {end_max} for work that cannot go on after a preemption: its contract is its limit");
+    Err(Rejection::Request { field: "time_limit", value, expected })
 }
 
 /// The min runtime that a lease gets: `end` work its whole limit; other work what it asks for, at most the caps and its limit.
@@ -128,7 +177,7 @@ pub(crate) fn contract(spec: &WorkloadSpec, budget: &Budget, pool: &Pool, tree: 
 }
 
 fn check_fits(spec: &WorkloadSpec, contract: Span, pool: &Pool) -> Result<(), Rejection> {
-    let shape = Shape::new(spec.gang, spec.on_preempt, contract, 0, &pool.knobs);
+    let shape = Shape::new(spec, pool.id, contract, 0, &pool.knobs);
     // Nodes are never taken away for good, so what fitted once fits for ever.
     if pool.queue.is_known(&shape) {
         return Ok(());
@@ -150,7 +199,7 @@ fn check_fits(spec: &WorkloadSpec, contract: Span, pool: &Pool) -> Result<(), Re
 pub(crate) fn withdraw(s: &mut Scheduler, id: WorkloadId, cause: &StopCause, log: &mut Vec<Entry>) {
     let workload = s.workloads.remove(id.0).expect("checked");
     if matches!(workload.phase, Phase::Waiting) {
-        s.pools[workload.spec.pool.index()].queue.remove(id, &workload, &s.tree);
+        leave_queues(&mut s.pools, id, &workload, &s.tree);
     }
     let by = cause.by();
     log.push(Entry::Ended { workload: id, attempt: None, outcome: Outcome::Cancelled, lost: GpuMs(0), by });

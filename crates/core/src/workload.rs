@@ -1,24 +1,41 @@
 //! A workload and its lease: what state it is in, and when something is due.
 
 use crate::entry::{By, Class, Licence, Occupancy, Outcome, Placement};
-use crate::id::{LeaseId, NodeId, WorkloadId};
+use crate::id::{LeaseId, NodeId, PoolId, WorkloadId};
 use crate::ledger::Charge;
 use crate::quantity::{GpuMs, Gpus, Span, Time};
 use crate::queue::ShapeId;
 use crate::spec::{OnPreempt, WorkloadSpec};
 use std::sync::Arc;
 
-/// A workload that has not ended.
+/// What a workload is to one of the pools that it accepts.
 #[derive(Clone, Debug, Hash)]
-pub(crate) struct Workload {
-    pub spec: Arc<WorkloadSpec>,
+pub(crate) struct Terms {
+    pub pool: PoolId,
     pub charge: Charge,
     /// GPUs it is charged for: its own, or more where its CPUs or memory strand others.
     pub charged: Gpus,
     /// The min runtime of its next lease: clamped to the caps, and to what is left of its limit.
     pub contract: Span,
-    pub class: Class,
     pub shape: ShapeId,
+}
+
+impl Terms {
+    /// The contract of its next lease in GPU time.
+    pub(crate) fn contract_gpu_ms(&self) -> GpuMs {
+        self.charged.over(self.contract)
+    }
+}
+
+/// A workload that has not ended.
+#[derive(Clone, Debug, Hash)]
+pub(crate) struct Workload {
+    pub spec: Arc<WorkloadSpec>,
+    /// Of the pool where it holds GPUs or where they are held for it; of waiting work see [`Workload::in_pool`].
+    pub terms: Terms,
+    /// Of the other pools that it accepts.
+    pub others: Box<[Terms]>,
+    pub class: Class,
     /// Since when it may start; kept over requeues.
     pub eligible: Time,
     /// Since when it has waited for its next lease.
@@ -166,9 +183,25 @@ impl Workload {
         }
     }
 
-    /// The contract of its next lease in GPU time.
-    pub(crate) fn contract_gpu_ms(&self) -> GpuMs {
-        self.charged.over(self.contract)
+    /// Its terms in each pool that it accepts, in no order.
+    pub(crate) fn all_terms(&self) -> impl Iterator<Item = &Terms> {
+        std::iter::once(&self.terms).chain(&self.others)
+    }
+
+    pub(crate) fn all_terms_mut(&mut self) -> impl Iterator<Item = &mut Terms> {
+        std::iter::once(&mut self.terms).chain(&mut self.others)
+    }
+
+    /// Its terms in a pool that it accepts.
+    pub(crate) fn in_pool(&self, pool: PoolId) -> &Terms {
+        self.all_terms().find(|terms| terms.pool == pool).expect("it accepts the pool")
+    }
+
+    /// Its GPUs are in this pool from now on.
+    pub(crate) fn enter(&mut self, pool: PoolId) {
+        if let Some(terms) = self.others.iter_mut().find(|terms| terms.pool == pool) {
+            std::mem::swap(&mut self.terms, terms);
+        }
     }
 
     /// The running time it has left, if it has a limit.
@@ -186,7 +219,7 @@ impl Workload {
         }
         // Nothing was reported: assume a bank at each multiple of the known interval, or of the contract that it got: what it asked for
         // may have been clamped.
-        let every = self.spec.checkpoint_every.unwrap_or(self.contract);
+        let every = self.spec.checkpoint_every.unwrap_or(self.terms.contract);
         match lease.running {
             Some(running) if every > Span::ZERO => running + every * ((now - running).0 / every.0),
             _ => lease.started,

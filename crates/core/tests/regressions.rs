@@ -5,9 +5,7 @@ use stipend_core::entry::{Entry, Outcome};
 use stipend_core::event::{Event, Exit};
 use stipend_core::id::{BlockId, BudgetId, LeaseId, NodeId, PoolId, UserId, WorkloadId};
 use stipend_core::quantity::{Ppm, Span, Time};
-use stipend_core::spec::{
-    BudgetSpec, Changeset, Features, Gang, LeafOrder, NodeSpec, OnPreempt, PoolShare, Severity, WorkloadKind, WorkloadSpec,
-};
+use stipend_core::spec::{BudgetSpec, Changeset, Features, Gang, LeafOrder, NodeSpec, PoolShare, Severity, WorkloadSpec};
 
 const POOL: PoolId = PoolId(0);
 
@@ -41,19 +39,7 @@ impl Story {
     }
 
     fn submit(&mut self, seconds: i64, id: u32, leaf: u32, min_runtime: Span) {
-        let spec = WorkloadSpec {
-            budget: BudgetId(leaf),
-            user: UserId(0),
-            pool: POOL,
-            gang: Gang::new(1, 8),
-            min_runtime,
-            time_limit: None,
-            expected_runtime: None,
-            on_preempt: OnPreempt::Resume,
-            priority: 0,
-            checkpoint_every: None,
-            kind: WorkloadKind::Batch,
-        };
+        let spec = WorkloadSpec::new(BudgetId(leaf), UserId(0), POOL, Gang::new(1, 8), min_runtime);
         self.tell(seconds, Event::Submitted { workload: WorkloadId(id), spec: spec.into() });
     }
 
@@ -114,7 +100,7 @@ fn a_leaf_whose_claim_was_taken_away_starts_no_contract() {
     story.submit(0, 0, 1, Span::hours(1));
     story.change(1, 1, vec![budget(1, 0)]);
     assert_eq!(started(&story.decide(1)), []);
-    let why = story.core.explain(WorkloadId(0)).expect("it waits").blockers[0].text(&stipend_core::explain::Ids);
+    let why = story.core.explain(WorkloadId(0)).expect("it waits").pools[0].blockers[0].text(POOL, &stipend_core::explain::Ids);
     assert!(why.contains("no claim on the pool"), "{why}");
     story.change(2, 2, vec![budget(1, 100_000)]);
     assert_eq!(started(&story.decide(2)), [lease(0, 1)], "and does once it has one again");

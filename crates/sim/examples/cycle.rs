@@ -11,7 +11,7 @@ use stipend_core::event::{Event, Exit};
 use stipend_core::id::{BlockId, BudgetId, LeaseId, NodeId, PoolId, UserId, WorkloadId};
 use stipend_core::knobs::Knobs;
 use stipend_core::quantity::{Ppm, Span, Time};
-use stipend_core::spec::{BudgetSpec, Changeset, Features, Gang, LeafOrder, NodeSpec, OnPreempt, PoolShare, WorkloadKind, WorkloadSpec};
+use stipend_core::spec::{BudgetSpec, Changeset, Features, Gang, LeafOrder, NodeSpec, PoolShare, WorkloadSpec};
 
 const NODES: u32 = 10_000;
 const LEAVES: u32 = 200;
@@ -116,19 +116,10 @@ impl Bench {
 
     fn submit(&mut self, leaves: u32) -> u32 {
         let (members, gpus) = GANGS[self.below(GANGS.len() as u64) as usize];
-        let spec = WorkloadSpec {
-            budget: BudgetId(11 + self.below(u64::from(leaves)) as u32),
-            user: UserId(self.below(5) as u32),
-            pool: PoolId(0),
-            gang: Gang::new(members, gpus),
-            min_runtime: Span::minutes(CONTRACTS[self.below(4) as usize]),
-            on_preempt: OnPreempt::Resume,
-            kind: WorkloadKind::Batch,
-            priority: self.below(3) as i16,
-            time_limit: None,
-            expected_runtime: None,
-            checkpoint_every: None,
-        };
+        let (leaf, user) = (BudgetId(11 + self.below(u64::from(leaves)) as u32), UserId(self.below(5) as u32));
+        let contract = Span::minutes(CONTRACTS[self.below(4) as usize]);
+        let priority = self.below(3) as i16;
+        let spec = WorkloadSpec { priority, ..WorkloadSpec::new(leaf, user, PoolId(0), Gang::new(members, gpus), contract) };
         let workload = WorkloadId(self.next);
         self.next += 1;
         self.scheduler.apply(self.now, &Event::Submitted { workload, spec: Arc::new(spec) }, &mut self.log).expect("sound work");

@@ -17,7 +17,7 @@ impl fmt::Display for Refusal<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names = self.names;
         match self.rejection {
-            Rejection::PoolUnknown(pool) => write!(f, "there is no pool {pool}"),
+            Rejection::PoolUnknown(pool) => write!(f, "there is no pool {}", names.pool(*pool)),
             Rejection::PoolNumber { pool, expected } => {
                 write!(f, "pools are numbered without gaps: the next one is {expected}, not {pool}")
             }
@@ -56,7 +56,12 @@ impl Refusal<'_> {
             Rejection::Root { message } => write!(f, "the budget tree needs exactly one root: {message}"),
             Rejection::NameTaken { path } => write!(f, "there would be two budgets {path}"),
             Rejection::SharesAbove100 { parent, pool, sum_ppm } => {
-                write!(f, "the shares below {parent} would be {} of it in pool {pool}; they may be at most 100 %", Percent(*sum_ppm))
+                write!(
+                    f,
+                    "the shares below {parent} would be {} of it in pool {}; they may be at most 100 %",
+                    Percent(*sum_ppm),
+                    self.names.pool(*pool)
+                )
             }
             Rejection::LeafInUse { path } => write!(f, "work is charged to {path}, so it cannot get children"),
             Rejection::BudgetUnknown(budget) => write!(f, "there is no budget {}", self.names.budget(*budget)),

@@ -9,7 +9,7 @@ use stipend_core::event::Event;
 use stipend_core::id::{BlockId, BudgetId, LeaseId, NodeId, PoolId, UserId, WorkloadId};
 use stipend_core::knobs::Knobs;
 use stipend_core::quantity::{Ppm, Span, Time};
-use stipend_core::spec::{BudgetSpec, Changeset, Features, Gang, LeafOrder, NodeSpec, OnPreempt, PoolShare, WorkloadKind, WorkloadSpec};
+use stipend_core::spec::{BudgetSpec, Changeset, Features, Gang, LeafOrder, NodeSpec, PoolShare, WorkloadSpec};
 use stipend_sim::log::knobs::Policy;
 use stipend_sim::metrics::{Metrics, Window};
 use stipend_sim::scenario::Scenario;
@@ -253,19 +253,7 @@ fn worked_example() -> Scheduler {
 }
 
 fn spec(budget: u32, members: u32, min_runtime: Span) -> Arc<WorkloadSpec> {
-    Arc::new(WorkloadSpec {
-        budget: BudgetId(budget),
-        user: UserId(budget),
-        pool: PoolId(0),
-        gang: Gang::new(members, 8),
-        min_runtime,
-        time_limit: None,
-        expected_runtime: None,
-        on_preempt: OnPreempt::Resume,
-        priority: 0,
-        checkpoint_every: None,
-        kind: WorkloadKind::Batch,
-    })
+    Arc::new(WorkloadSpec::new(BudgetId(budget), UserId(budget), PoolId(0), Gang::new(members, 8), min_runtime))
 }
 
 fn start(core: &mut Scheduler, at: Time, workloads: &[u32]) {

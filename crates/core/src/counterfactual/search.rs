@@ -3,8 +3,9 @@
 use super::{Change, Counterfactual, Instead, submitted, with_cap, withdrawn};
 use crate::cycle;
 use crate::explain::Blocker;
-use crate::id::WorkloadId;
-use crate::quantity::{Gpus, Ppm, Span};
+use crate::id::{PoolId, WorkloadId};
+use crate::pool::Pool;
+use crate::quantity::{Ppm, Span};
 use crate::scheduler::Scheduler;
 use crate::spec::{Features, OnPreempt, WorkloadSpec};
 use crate::submit::contract;
@@ -27,6 +28,8 @@ struct Search<'a> {
     s: &'a Scheduler,
     workload: &'a Workload,
     without: Scheduler,
+    /// What stops it in each pool where it waits, in its order.
+    blockers: Vec<(PoolId, Blocker)>,
     trials: u32,
     found: Vec<Counterfactual>,
 }
@@ -35,22 +38,22 @@ struct Search<'a> {
 pub(super) fn run(s: &Scheduler, id: WorkloadId) -> Vec<Counterfactual> {
     let Some(workload) = s.workloads.get(id.0).filter(|workload| matches!(workload.phase, Phase::Waiting)) else { return Vec::new() };
     let Some(without) = withdrawn(s, id) else { return Vec::new() };
-    let mut search = Search { s, workload, without, trials: 0, found: Vec::new() };
+    let waits_in = workload.spec.pools.iter().filter(|pool| workload.all_terms().any(|terms| terms.pool == *pool));
+    let blockers = waits_in.filter_map(|pool| Some((pool, cycle::judge(s, id, pool)?))).collect();
+    let mut search = Search { s, workload, without, blockers, trials: 0, found: Vec::new() };
     // If it takes no change at all, no change is a reason.
     if search.one(Change::Anew) {
         return search.found;
     }
-    let blocker = cycle::judge(s, id);
-    search.contract(blocker.as_ref());
+    search.contract();
     search.terms();
+    search.other_pools();
     search.gang();
     search.priority();
     if workload.is_allocated() {
         search.one(Change::Unallocated);
     }
-    if let Some(Blocker::Cap { budget, limit, in_use }) = blocker {
-        search.cap(id, budget, limit, in_use);
-    }
+    search.caps(id);
     search.found
 }
 
@@ -59,10 +62,16 @@ impl Search<'_> {
         &self.workload.spec
     }
 
-    /// The contract that a request gets when it is submitted now.
+    /// The pools that it names.
+    fn pools(&self) -> impl Iterator<Item = &Pool> {
+        self.spec().pools.iter().map(|pool| &self.s.pools[pool.index()])
+    }
+
+    /// The contract that a request gets when it is submitted now: the longest of its pools. To ask for just that is to ask for the same, as
+    /// each pool clamps it to its own again.
     fn contract_of(&self, spec: &WorkloadSpec) -> Span {
         let budget = self.s.tree.get(spec.budget).expect("work runs in a budget");
-        contract(spec, budget, &self.s.pools[spec.pool.index()], &self.s.tree)
+        self.pools().map(|pool| contract(spec, budget, pool, &self.s.tree)).max().expect("it names a pool")
     }
 
     fn try_out(&mut self, change: &Change) -> Option<Instead> {
@@ -81,7 +90,7 @@ impl Search<'_> {
     }
 
     /// A shorter contract, and a longer one; for unallocated work the first one that it has.
-    fn contract(&mut self, blocker: Option<&Blocker>) {
+    fn contract(&mut self) {
         let ends = self.workload.is_allocated() && self.spec().on_preempt == OnPreempt::End;
         let make = move |minutes: i64| {
             let (to, fails) = (Span(minutes * MINUTE), None);
@@ -90,39 +99,40 @@ impl Search<'_> {
         let now = self.contract_of(self.spec()).0;
         let shorter = self.shorter(now);
         self.stepwise(now / MINUTE + i64::from(now % MINUTE > 0), shorter, make);
-        let longer = self.longer(now, blocker);
+        let longer = self.longer(now);
         self.stepwise(now / MINUTE, longer, make);
     }
 
     /// Minutes below `now`: the parts of it, and where a rule of the policy begins to hold.
     fn shorter(&self, now: i64) -> Vec<i64> {
-        let pool = &self.s.pools[self.spec().pool.index()];
         // What certainly ends before a node drains may still start there.
-        let ends = pool.cluster.maintenance.iter().filter_map(|id| pool.cluster.at(*id).drain_until);
-        let drains = ends.map(|until| (until - self.s.now - pool.knobs.start_timeout).0);
+        let drains = self.pools().flat_map(|pool| {
+            let ends = pool.cluster.maintenance.iter().filter_map(|id| pool.cluster.at(*id).drain_until);
+            ends.map(|until| (until - self.s.now - pool.knobs.start_timeout).0)
+        });
+        let express = self.pools().map(|pool| pool.knobs.express_contract_max.0);
         let parts = [(3, 4), (1, 2), (1, 3), (1, 4), (1, 6), (1, 8), (1, 16), (1, 32)].map(|(part, of)| now * part / of);
-        let rules = drains.chain(parts).chain([pool.knobs.express_contract_max.0, MINUTE]);
+        let rules = drains.chain(parts).chain(express).chain([MINUTE]);
         let minutes: BTreeSet<i64> = rules.map(|ms| ms / MINUTE).filter(|minutes| 1 <= *minutes && minutes * MINUTE < now).collect();
         minutes.into_iter().rev().collect()
     }
 
     /// Minutes above `now`, up to what its caps allow: multiples of it, and what makes the eviction that is too dear worth it.
-    fn longer(&self, now: i64, blocker: Option<&Blocker>) -> Vec<i64> {
-        let pool = &self.s.pools[self.spec().pool.index()];
+    fn longer(&self, now: i64) -> Vec<i64> {
         let cap = match self.spec().on_preempt {
-            OnPreempt::End => pool.knobs.end_max,
+            OnPreempt::End => self.pools().map(|pool| pool.knobs.end_max).max().expect("it names a pool"),
             OnPreempt::Resume | OnPreempt::Restart => {
                 self.contract_of(&WorkloadSpec { min_runtime: Span(i64::MAX), ..self.spec().clone() })
             }
         };
-        let worth = match blocker {
-            Some(Blocker::NotWorthIt { loss, .. }) if pool.knobs.worth_it > Ppm(0) => {
-                let part = i128::from(pool.knobs.worth_it.0) * i128::from(self.workload.charged.0.max(1));
+        let worth = self.blockers.iter().filter_map(|(pool, blocker)| match (blocker, self.s.pools[pool.index()].knobs.worth_it) {
+            (Blocker::NotWorthIt { loss, .. }, worth_it) if worth_it > Ppm(0) => {
+                let part = i128::from(worth_it.0) * i128::from(self.workload.in_pool(*pool).charged.0.max(1));
                 let least = (i128::from(loss.0) * 1_000_000 / part).min(i128::from(cap.0));
                 i64::try_from(least).ok()
             }
             _ => None,
-        };
+        });
         let multiples = [(5, 4), (3, 2), (2, 1), (3, 1), (4, 1), (8, 1), (16, 1)].map(|(times, of)| now * times / of);
         let wanted =
             multiples.into_iter().chain(FIRST_CONTRACTS.map(|minutes| minutes * MINUTE)).chain(worth.map(|ms| ms + MINUTE)).chain([cap.0]);
@@ -173,6 +183,15 @@ impl Search<'_> {
         }
     }
 
+    /// Each pool that it does not name and that could take it.
+    fn other_pools(&mut self) {
+        for to in self.s.pools.iter().map(|pool| pool.id) {
+            if self.spec().pools.iter().all(|named| named != to) {
+                self.one(Change::Pools { to });
+            }
+        }
+    }
+
     /// A gang that asks for less.
     fn gang(&mut self) {
         let gang = self.spec().gang;
@@ -211,11 +230,15 @@ impl Search<'_> {
         }
     }
 
-    fn cap(&mut self, id: WorkloadId, budget: crate::id::BudgetId, from: Gpus, in_use: Gpus) {
-        let allocated = self.workload.is_allocated();
-        let to = in_use + if allocated { self.workload.charged } else { self.spec().gang.gpus() };
-        if let Some(instead) = with_cap(self.s, id, budget, allocated, to) {
-            self.found.push(Counterfactual { change: Change::Cap { budget, from, to }, instead });
+    /// The caps that stop it, each in its pool.
+    fn caps(&mut self, id: WorkloadId) {
+        for (pool, blocker) in std::mem::take(&mut self.blockers) {
+            let Blocker::Cap { budget, limit: from, in_use } = blocker else { continue };
+            let needed = if self.workload.is_allocated() { self.workload.in_pool(pool).charged } else { self.spec().gang.gpus() };
+            let to = in_use + needed;
+            if let Some(instead) = with_cap(self.s, id, pool, budget, to) {
+                self.found.push(Counterfactual { change: Change::Cap { pool, budget, from, to }, instead });
+            }
         }
     }
 }

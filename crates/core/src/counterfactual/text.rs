@@ -2,21 +2,23 @@
 
 use super::{Change, Counterfactual, Instead};
 use crate::entry::{Licence, Placement};
-use crate::explain::Names;
+use crate::explain::{Names, amount, unit};
+use crate::id::PoolId;
 use crate::spec::OnPreempt;
 
 /// So many nodes are named.
 const NODES_NAMED: usize = 3;
 
 impl Counterfactual {
-    /// One line for people.
-    pub fn text(&self, names: &dyn Names) -> String {
-        format!("{} it would {}{}", self.change.text(names), self.instead.text(names), self.change.limit_text())
+    /// One line for people, with what the nodes of `pool` are counted in.
+    pub fn text(&self, pool: PoolId, names: &dyn Names) -> String {
+        let instead = self.instead.text(pool, names);
+        format!("{} it would {instead}{}", self.change.text(pool, names), self.change.limit_text(pool, names))
     }
 }
 
 impl Change {
-    fn text(&self, names: &dyn Names) -> String {
+    fn text(&self, of: PoolId, names: &dyn Names) -> String {
         match self {
             Change::Anew => "submitted anew as it is,".into(),
             Change::MinRuntime { to, .. } => format!("with a min runtime of {to}"),
@@ -29,27 +31,31 @@ impl Change {
                 };
                 format!("with on_preempt = {to}")
             }
+            Change::Pools { to } => format!("in pool {}", names.pool(*to)),
             Change::AnyBlock => "with its members in any blocks".into(),
             Change::AnyFeatures => "on nodes of any features".into(),
-            Change::HostPart => "with no more CPUs and memory than go with its GPUs".into(),
+            Change::HostPart => format!("with no more CPUs and memory than go with its {}", unit(of, names)),
             Change::Members { to: 1 } => "with 1 member".into(),
             Change::Members { to } => format!("with {to} members"),
-            Change::GpusPerMember { to: 1 } => "with 1 GPU".into(),
-            Change::GpusPerMember { to } => format!("with {to} GPUs"),
+            Change::GpusPerMember { to: 1 } if names.cpus_per_gpu(of).is_none() => "with 1 GPU".into(),
+            Change::GpusPerMember { to } => format!("with {}", amount(*to, of, names)),
             Change::Priority { to } => format!("with priority {to}"),
             Change::Unallocated => "unallocated (min runtime 0, never charged, never protected)".into(),
-            Change::Cap { budget, from, to } => format!("with a cap of {} on {} GPUs, instead of {},", names.budget(*budget), to.0, from.0),
+            Change::Cap { pool, budget, from, to } => {
+                let (to, from) = (amount(to.0, *pool, names), from.0 * names.cpus_per_gpu(*pool).unwrap_or(1));
+                format!("with a cap of {} on {to}, instead of {from},", names.budget(*budget))
+            }
         }
     }
 
     /// The next step, which does not do.
-    fn limit_text(&self) -> String {
+    fn limit_text(&self, of: PoolId, names: &dyn Names) -> String {
         match self {
             Change::MinRuntime { fails: Some(fails), .. } | Change::TimeLimit { fails: Some(fails), .. } => {
                 format!("; with {fails} it would not")
             }
             Change::Members { to } => format!("; with {} it would not", to + 1),
-            Change::GpusPerMember { to } => format!("; with {} it would not", to + 1),
+            Change::GpusPerMember { to } => format!("; with {} it would not", (to + 1) * names.cpus_per_gpu(of).unwrap_or(1)),
             _ => String::new(),
         }
     }
@@ -57,10 +63,10 @@ impl Change {
 
 impl Instead {
     /// What it would do.
-    pub fn text(&self, names: &dyn Names) -> String {
+    fn text(&self, of: PoolId, names: &dyn Names) -> String {
         match self {
             Instead::Starts { placement, licence: Licence::Free } => format!("start now on {}", nodes(placement, names)),
-            Instead::Starts { placement, .. } => format!("start now on {}, on GPUs that it takes", nodes(placement, names)),
+            Instead::Starts { placement, .. } => format!("start now on {}, on {} that it takes", nodes(placement, names), unit(of, names)),
             Instead::Takes { placement, leases: 0, .. } => {
                 format!("start on {} as soon as the work that is leaving has left", nodes(placement, names))
             }

@@ -10,7 +10,7 @@ use crate::order::Standings;
 use crate::placement::tests::{Left, assert_fits, fewest_blocks, gang, node};
 use crate::quantity::{Ppm, Span};
 use crate::scheduler::Scheduler;
-use crate::spec::{BudgetSpec, Changeset, LeafOrder, OnPreempt, PoolShare, WorkloadKind, WorkloadSpec};
+use crate::spec::{BudgetSpec, Changeset, LeafOrder, PoolShare, WorkloadSpec};
 use std::cell::Cell;
 use std::sync::Arc;
 
@@ -19,19 +19,7 @@ const VICTIMS: BudgetId = BudgetId(1);
 const CLAIMANTS: BudgetId = BudgetId(2);
 
 fn workload(budget: BudgetId, gang: Gang, min_runtime: Span) -> Event {
-    let spec = WorkloadSpec {
-        budget,
-        user: UserId(0),
-        pool: POOL,
-        gang,
-        min_runtime,
-        time_limit: None,
-        expected_runtime: None,
-        on_preempt: OnPreempt::Resume,
-        priority: 0,
-        checkpoint_every: None,
-        kind: WorkloadKind::Batch,
-    };
+    let spec = WorkloadSpec::new(budget, UserId(0), POOL, gang, min_runtime);
     Event::Submitted { workload: WorkloadId(0), spec: Arc::new(spec) }
 }
 
@@ -132,7 +120,7 @@ impl Setting {
     fn search(&mut self, claimant: WorkloadId, past: bool) -> Result<Found, Blocker> {
         let s = &mut self.scheduler;
         let workload = s.workloads.get(claimant.0).expect("it waits");
-        let claimant = Claimant { workload, overdue: false, aged_before: Time::MIN };
+        let claimant = Claimant { workload, terms: &workload.terms, overdue: false, aged_before: Time::MIN };
         let mut judge = Judge { pool: &mut s.pools[0], tree: &s.tree, standings: &mut Standings::default(), at: self.at };
         let licences = Licences::new(&claimant, past, &mut judge);
         Search {

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use stipend_core::entry::{Occupancy, Placement};
 use stipend_core::event::Rejection;
-use stipend_core::id::{LeaseId, WorkloadId};
+use stipend_core::id::{LeaseId, PoolId, WorkloadId};
 use stipend_core::quantity::{GpuMs, Span, Time};
 use stipend_core::spec::{OnPreempt, WorkloadSpec};
 
@@ -59,7 +59,11 @@ pub(super) enum Phase {
 #[derive(Clone, Debug)]
 pub(super) struct Workload {
     pub(super) spec: Arc<WorkloadSpec>,
-    /// Its contract after clamping.
+    /// The pools that take it, in its order, each with its contract there after clamping.
+    pub(super) homes: Box<[(PoolId, Span)]>,
+    /// Where it holds GPUs, or waits.
+    pub(super) pool: PoolId,
+    /// Its contract there.
     pub(super) contract: Span,
     /// Its place in the order of submission, which it keeps when it is requeued.
     pub(super) rank: u32,
@@ -144,11 +148,13 @@ impl Book {
     }
 
     /// A new workload waits.
-    pub(super) fn submit(&mut self, id: WorkloadId, spec: Arc<WorkloadSpec>, contract: Span) {
+    pub(super) fn submit(&mut self, id: WorkloadId, spec: Arc<WorkloadSpec>, homes: Box<[(PoolId, Span)]>) {
         if id.index() >= self.slots.len() {
             self.slots.resize(id.index() + 1, Slot::Unknown);
         }
-        let workload = Workload { spec, contract, rank: self.ranks, attempt: 0, ran: Span::ZERO, done: Span::ZERO, phase: Phase::Waiting };
+        let (pool, contract) = homes[0];
+        let (rank, phase) = (self.ranks, Phase::Waiting);
+        let workload = Workload { spec, homes, pool, contract, rank, attempt: 0, ran: Span::ZERO, done: Span::ZERO, phase };
         self.ranks += 1;
         self.slots[id.index()] = Slot::Alive(Box::new(workload));
     }
@@ -173,6 +179,13 @@ impl Book {
     /// Changes what a workload without a lease does.
     pub(super) fn set_phase(&mut self, id: WorkloadId, phase: Phase) {
         self.alive(id).phase = phase;
+    }
+
+    /// A workload without a lease is to start or to wait in this pool.
+    pub(super) fn settle_in(&mut self, id: WorkloadId, pool: PoolId) {
+        let workload = self.alive(id);
+        let home = workload.homes.iter().find(|(home, _)| *home == pool).expect("it accepts the pool");
+        (workload.pool, workload.contract) = *home;
     }
 
     /// A workload has ended for good.

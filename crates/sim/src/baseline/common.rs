@@ -8,13 +8,14 @@
 
 use super::book::{Book, Estimate, Phase, Workload};
 use super::cluster::Cluster;
+use super::guests::Guests;
 use super::placement::Choice;
 use super::request;
 use super::stop::{self, Stop};
 use super::tree::Tree;
 use crate::policy::Policy;
 use std::sync::Arc;
-use stipend_core::entry::{By, Entry, Licence, Occupancy, Outcome, Placement};
+use stipend_core::entry::{By, Entry, InPool, Licence, Occupancy, Outcome, Placement};
 use stipend_core::event::{Event, Exit, Rejection};
 use stipend_core::explain::Why;
 use stipend_core::id::{LeaseId, PoolId, WorkloadId};
@@ -46,7 +47,17 @@ pub(super) trait Queue {
     fn next_wakeup(&self) -> Option<Time> {
         None
     }
+
+    /// Starts a workload that waits in another pool, if it finds room here after [`Queue::decide`]; it is in no queue of this pool.
+    fn guest(&mut self, id: WorkloadId, desk: &mut Desk<'_>) -> bool {
+        let Some(choice) = desk.place(id) else { return false };
+        desk.start(id, &choice, GUEST);
+        true
+    }
 }
+
+/// Why a workload starts in a pool that is not the first it accepts.
+pub(super) const GUEST: &str = "another pool that it accepts has room";
 
 /// What a queue sees of its pool when it decides, and how it starts work.
 pub(super) struct Desk<'a> {
@@ -56,6 +67,7 @@ pub(super) struct Desk<'a> {
     pub(super) book: &'a mut Book,
     pub(super) tree: &'a Tree,
     pub(super) estimate: &'a Estimate,
+    guests: &'a mut Guests,
     pub(super) knobs: &'a Knobs,
     pub(super) log: &'a mut Vec<Entry>,
 }
@@ -88,6 +100,7 @@ impl Desk<'_> {
 
     fn started(&mut self, id: WorkloadId, placement: Placement, licence: Licence, rule: &'static str) {
         let workload = self.book.get(id).expect("only waiting work is queued");
+        self.guests.remove(workload);
         let occupancy = workload.occupancy();
         let end = self.at + workload.expected(self.estimate);
         let lease = self.book.start(self.at, id, placement.clone(), end, self.at + self.knobs.start_timeout);
@@ -110,13 +123,14 @@ pub(super) struct Baseline<Q> {
     pub(super) pools: Vec<Pool<Q>>,
     tree: Tree,
     pub(super) book: Book,
+    pub(super) guests: Guests,
 }
 
 impl<Q: Queue> Baseline<Q> {
     /// A baseline without pools or budgets; every pool that comes gets a queue of its own.
     pub(super) fn new(make_queue: impl Fn() -> Q + 'static, estimate: Estimate) -> Baseline<Q> {
         let make_queue = Box::new(make_queue);
-        Baseline { estimate, make_queue, pools: Vec::new(), tree: Tree::default(), book: Book::default() }
+        Baseline { estimate, make_queue, pools: Vec::new(), tree: Tree::default(), book: Book::default(), guests: Guests::default() }
     }
 
     fn set_knobs(&mut self, pool: PoolId, knobs: Box<Knobs>, log: &mut Vec<Entry>) -> Result<(), Rejection> {
@@ -137,36 +151,58 @@ impl<Q: Queue> Baseline<Q> {
         if self.book.knows(id) {
             return Err(Rejection::WorkloadKnown(id));
         }
-        let pool = self.pools.get_mut(spec.pool.index()).ok_or(Rejection::PoolUnknown(spec.pool))?;
-        let terms = self.tree.terms(spec.budget, spec.pool)?;
-        request::check(&spec)?;
-        let contract = request::contract(&spec, terms.min_runtime_max, &pool.knobs);
-        if terms.claim.0 == 0 && contract > Span::ZERO {
+        let first = spec.pools.iter().find(|pool| pool.index() >= self.pools.len());
+        if let Some(unknown) = first {
+            return Err(Rejection::PoolUnknown(unknown));
+        }
+        let (mut accepted, mut skipped) = (Vec::new(), Vec::new());
+        for pool in spec.pools.iter() {
+            match self.in_pool(&spec, pool) {
+                Ok(terms) => accepted.push(terms),
+                Err(rejection) => skipped.push((pool, rejection)),
+            }
+        }
+        let Some(&InPool { pool, charged_gpus, min_runtime }) = accepted.first() else { return Err(skipped.swap_remove(0).1) };
+        let class = request::class(&spec.gang, min_runtime, self.pools[pool.index()].cluster.gpus());
+        let homes = accepted.iter().map(|terms| (terms.pool, terms.min_runtime)).collect();
+        let (others, skipped) = (accepted[1..].into(), skipped.into());
+        log.push(Entry::Submitted { workload: id, spec: spec.clone(), pool, charged_gpus, min_runtime, class, others, skipped });
+        log.push(Entry::Eligible { workload: id });
+        self.book.submit(id, spec, homes);
+        self.enqueue(id);
+        Ok(())
+    }
+
+    /// What a pool would give a workload, or why it never could take it.
+    fn in_pool(&mut self, spec: &WorkloadSpec, id: PoolId) -> Result<InPool, Rejection> {
+        let pool = &mut self.pools[id.index()];
+        let terms = self.tree.terms(spec.budget, id)?;
+        request::check(spec)?;
+        let min_runtime = request::contract(spec, terms.min_runtime_max, &pool.knobs);
+        if terms.claim.0 == 0 && min_runtime > Span::ZERO {
             return Err(Rejection::ZeroClaim { path: self.tree.path(spec.budget) });
         }
         let fit = pool.cluster.fit(&spec.gang);
         if fit.members_max < spec.gang.members {
             return Err(request::never_fits(&spec.gang, fit.members_max));
         }
-        let class = request::class(&spec.gang, contract, pool.cluster.gpus());
-        let charged_gpus = Gpus(spec.gang.members * fit.charged_gpus);
-        log.push(Entry::Submitted { workload: id, spec: spec.clone(), charged_gpus, min_runtime: contract, class });
-        log.push(Entry::Eligible { workload: id });
-        self.book.submit(id, spec, contract);
-        self.enqueue(id);
-        Ok(())
+        Ok(InPool { pool: id, charged_gpus: Gpus(spec.gang.members * fit.charged_gpus), min_runtime })
     }
 
-    /// A workload waits in its pool's queue.
+    /// A workload waits in the queue of the first pool that takes it.
     fn enqueue(&mut self, id: WorkloadId) {
+        let first = self.book.get(id).expect("it was just put there").homes[0].0;
+        self.book.settle_in(id, first);
         let workload = self.book.get(id).expect("it was just put there");
-        self.pools[workload.spec.pool.index()].queue.push(id, workload, &self.estimate);
+        self.pools[first.index()].queue.push(id, workload, &self.estimate);
+        self.guests.push(id, workload);
     }
 
     /// A waiting workload leaves its pool's queue.
     fn dequeue(&mut self, id: WorkloadId) {
         let workload = self.book.get(id).expect("the caller has seen it wait");
-        self.pools[workload.spec.pool.index()].queue.remove(id, workload);
+        self.pools[workload.pool.index()].queue.remove(id, workload);
+        self.guests.remove(workload);
     }
 
     fn hold(&mut self, id: WorkloadId, why: String, log: &mut Vec<Entry>) -> Result<(), Rejection> {
@@ -214,7 +250,7 @@ impl<Q: Queue> Baseline<Q> {
         if workload.lease().is_none_or(|lease| lease.stop.is_some()) {
             return;
         }
-        let knobs = &self.pools[workload.spec.pool.index()].knobs;
+        let knobs = &self.pools[workload.pool.index()].knobs;
         let grace = match (&why, workload.occupancy()) {
             (Stop::NodeLost(_), _) => Span::ZERO,
             (_, Occupancy::Allocated) => knobs.grace_allocated,
@@ -234,7 +270,7 @@ impl<Q: Queue> Baseline<Q> {
         if current.running.is_some() {
             return Err(Rejection::LeaseState { lease, message: "it already runs" });
         }
-        let protects = self.pools[workload.spec.pool.index()].queue.protects(lease.workload, workload);
+        let protects = self.pools[workload.pool.index()].queue.protects(lease.workload, workload);
         let protected_until = protects.map(|span| at + span);
         let end = if current.stop.is_some() { current.end } else { at + workload.expected(&self.estimate) };
         self.book.run(at, lease.workload, end);
@@ -263,7 +299,7 @@ impl<Q: Queue> Baseline<Q> {
             _ => false,
         };
         let again = again && workload.limit().is_none_or(|left| left > Span::ZERO);
-        let pool = workload.spec.pool;
+        let pool = workload.pool;
         self.pools[pool.index()].cluster.release(lease.workload, &workload.spec.gang, &ended.placement);
         self.pools[pool.index()].queue.ended(lease.workload, workload);
         if again {
@@ -278,10 +314,17 @@ impl<Q: Queue> Baseline<Q> {
         Ok(())
     }
 
+    /// A pool's queue, and what it sees when it decides.
+    pub(super) fn desk<'a>(&'a mut self, at: Time, id: PoolId, log: &'a mut Vec<Entry>) -> (&'a mut Q, Desk<'a>) {
+        let Pool { knobs, cluster, queue } = &mut self.pools[id.index()];
+        let (book, tree, estimate) = (&mut self.book, &self.tree, &self.estimate);
+        (queue, Desk { at, pool: id, cluster, book, tree, estimate, guests: &mut self.guests, knobs, log })
+    }
+
     /// Stops what has run for its time limit or did not start in time, and corrects what was expected to have ended by now.
     fn settle(&mut self, at: Time, log: &mut Vec<Entry>) {
         while let Some(lease) = self.book.start_due(at) {
-            let pool = self.book.get(lease.workload).expect("it has a lease").spec.pool;
+            let pool = self.book.get(lease.workload).expect("it has a lease").pool;
             self.stop(at, lease.workload, Stop::StartTimeout(self.pools[pool.index()].knobs.start_timeout), log);
         }
         while let Some(id) = self.book.due(at) {
@@ -326,19 +369,11 @@ impl<Q: Queue> Policy for Baseline<Q> {
 
     fn decide(&mut self, at: Time, log: &mut Vec<Entry>) {
         self.settle(at, log);
-        for (number, pool) in self.pools.iter_mut().enumerate() {
-            let mut desk = Desk {
-                at,
-                pool: PoolId(number as u16),
-                cluster: &mut pool.cluster,
-                book: &mut self.book,
-                tree: &self.tree,
-                estimate: &self.estimate,
-                knobs: &pool.knobs,
-                log,
-            };
-            pool.queue.decide(&mut desk);
+        for number in 0..self.pools.len() {
+            let (queue, mut desk) = self.desk(at, PoolId(number as u16), log);
+            queue.decide(&mut desk);
         }
+        self.seat_guests(at, log);
     }
 
     fn next_wakeup(&self) -> Option<Time> {

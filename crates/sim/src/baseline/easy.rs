@@ -8,7 +8,7 @@
 //! fewest others waiting.
 
 use super::book::{Estimate, Workload};
-use super::common::{Baseline, Desk, Queue};
+use super::common::{Baseline, Desk, GUEST, Queue};
 use super::free::{Free, Room};
 use super::line::Ticket;
 use super::placement::Choice;
@@ -82,6 +82,18 @@ impl Queue for Easy {
             self.pass(desk, 0..self.shapes.len());
         }
     }
+
+    /// As backfill, beside the reservation for the longest waiting.
+    fn guest(&mut self, id: WorkloadId, desk: &mut Desk<'_>) -> bool {
+        let workload = desk.book.get(id).expect("it waits");
+        let (gang, expected) = (workload.spec.gang, workload.expected(desk.estimate));
+        let over_in_time = self.waiting.is_empty() || expected <= self.time_left(desk);
+        let room = if over_in_time { desk.cluster.free(0) } else { &self.reservation.open };
+        let Some(choice) = desk.cluster.place(room, &gang) else { return false };
+        desk.start(id, &choice, GUEST);
+        self.started(desk, &gang, &choice, over_in_time);
+        true
+    }
 }
 
 impl Easy {
@@ -116,7 +128,7 @@ impl Easy {
         while let Some((end, id)) = ends.next() {
             let workload = desk.book.get(id).expect("it has a lease");
             let lease = workload.lease().expect("it has a lease");
-            if workload.spec.pool == desk.pool {
+            if workload.pool == desk.pool {
                 desk.cluster.give_back(&mut self.future, &workload.spec.gang, &lease.placement);
             }
             if ends.peek().is_some_and(|&(next, _)| next == end) {
@@ -172,9 +184,14 @@ impl Easy {
         };
         desk.start(ticket.id, choice, rule);
         self.forget(ticket.rank, shape);
+        self.started(desk, &gang, choice, over_in_time);
+    }
+
+    /// What a start takes of the reservation.
+    fn started(&mut self, desk: &Desk<'_>, gang: &Gang, choice: &Choice, over_in_time: bool) {
         for &(node, members) in choice {
             if let Some(left) = self.reservation.left_over.get_mut(&node).filter(|_| !over_in_time) {
-                *left = desk.cluster.without(*left, node, &gang, members);
+                *left = desk.cluster.without(*left, node, gang, members);
             }
             self.reservation.limit(desk, node);
         }

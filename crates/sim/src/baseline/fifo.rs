@@ -1,7 +1,7 @@
 //! Strict first come, first served: whoever cannot start keeps everybody behind waiting.
 
 use super::book::{Estimate, Workload};
-use super::common::{Baseline, Desk, Queue};
+use super::common::{Baseline, Desk, GUEST, Queue};
 use crate::policy::Policy;
 use std::collections::BTreeMap;
 use stipend_core::id::WorkloadId;
@@ -31,5 +31,10 @@ impl Queue for Fifo {
             let Some(choice) = desk.place(*head.get()) else { return };
             desk.start(head.remove(), &choice, "the longest waiting of all, and it fits");
         }
+    }
+
+    fn guest(&mut self, id: WorkloadId, desk: &mut Desk<'_>) -> bool {
+        let choice = if self.waiting.is_empty() { desk.place(id) } else { None };
+        choice.map(|choice| desk.start(id, &choice, GUEST)).is_some()
     }
 }

@@ -9,6 +9,7 @@ mod easy;
 mod fair_tree;
 mod fifo;
 mod free;
+mod guests;
 mod hosts;
 mod line;
 mod partition;

@@ -6,7 +6,7 @@
 
 use super::book::{Estimate, Workload};
 use super::cluster::Cluster;
-use super::common::{Baseline, Desk, Queue};
+use super::common::{Baseline, Desk, GUEST, Queue};
 use super::line::Ticket;
 use super::shapes::Shapes;
 use crate::policy::Policy;
@@ -63,6 +63,13 @@ impl Queue for Partition {
         for team in self.teams.values_mut() {
             team.decide(desk);
         }
+    }
+
+    fn guest(&mut self, id: WorkloadId, desk: &mut Desk<'_>) -> bool {
+        let spec = &desk.book.get(id).expect("it waits").spec;
+        let group = self.teams.get(&spec.budget).and_then(|team| team.group);
+        let choice = group.and_then(|group| desk.cluster.place(desk.cluster.free(group), &spec.gang));
+        choice.map(|choice| desk.start(id, &choice, GUEST)).is_some()
     }
 }
 

@@ -7,11 +7,11 @@ use crate::log::line::Licence;
 use crate::scenario::Scenario;
 use serde::{Deserialize, Serialize};
 use stipend_core::Scheduler;
-use stipend_core::counterfactual::nodes;
+use stipend_core::counterfactual::{self, Change, nodes};
 use stipend_core::entry::Occupancy;
 use stipend_core::explain::{BudgetStanding, Names, Tier};
-use stipend_core::id::WorkloadId;
-use stipend_core::inquiry::{self, Answer, Run, Wait};
+use stipend_core::id::{PoolId, WorkloadId};
+use stipend_core::inquiry::{self, Answer, Run, Wait, WaitIn};
 use stipend_core::quantity::{GpuMs, Gpus, Span, Time};
 use stipend_core::spec::{OnPreempt, WorkloadSpec};
 
@@ -53,13 +53,15 @@ pub struct Request {
     pub budget: String,
     /// Who submitted it.
     pub user: String,
+    /// The pools that it names, in its order.
+    pub pools: Vec<String>,
     /// Its gang.
     pub members: u32,
     /// GPUs of each member.
     pub gpus_per_member: u32,
-    /// The GPUs that it is charged for.
+    /// The GPUs that it is charged for, in the first of its pools that takes it.
     pub charged_gpus: u32,
-    /// Its contract after clamping, when it was submitted.
+    /// Its contract after clamping, when it was submitted, in the same pool.
     pub min_runtime_ms: i64,
     /// Its time limit.
     pub time_limit_ms: Option<i64>,
@@ -78,6 +80,28 @@ pub struct Waiting {
     pub since_ms: i64,
     /// How often it has run.
     pub attempts: u32,
+    /// In each pool that it names, in its order; where its GPUs are held already, in that one.
+    pub pools: Vec<WaitingIn>,
+    /// What would start it now, the change that is closest first.
+    pub counterfactuals: Vec<Counterfactual>,
+}
+
+/// Where a waiting workload stands in one pool that it names.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct WaitingIn {
+    /// Which.
+    pub pool: String,
+    /// What stops it, the binding limit first.
+    pub blockers: Vec<Blocked>,
+    /// Where it stands; `null` in a pool that could never take it.
+    pub place: Option<Place>,
+}
+
+/// Where a waiting workload stands among the others.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Place {
+    /// The contract that it would get, after clamping.
+    pub min_runtime_ms: i64,
     /// The standings from below the root to its leaf.
     pub standings: Vec<Standing>,
     /// `own_share`: its leaf is below its share; `tree`: the surplus; `idle`: unallocated work.
@@ -88,8 +112,6 @@ pub struct Waiting {
     pub leaves_behind: u32,
     /// Waiting workloads of its own leaf that go before it.
     pub ahead_in_leaf: u32,
-    /// What stops it, the binding limit first.
-    pub blockers: Vec<Blocked>,
     /// When enough GPUs are unprotected in number, wherever they lie and whoever may take them; `null` if they are now.
     pub unprotected: Option<String>,
     /// The same in milliseconds.
@@ -98,8 +120,6 @@ pub struct Waiting {
     pub looks_again: Option<String>,
     /// The same in milliseconds.
     pub looks_again_ms: Option<i64>,
-    /// What would start it now, the change that is closest first.
-    pub counterfactuals: Vec<Counterfactual>,
 }
 
 /// A budget's standing.
@@ -149,6 +169,8 @@ pub struct Running {
     pub attempt: u32,
     /// `allocated` or `unallocated`.
     pub occupancy: String,
+    /// The pool whose GPUs it holds.
+    pub pool: String,
     /// Its nodes.
     pub nodes: String,
     /// When its GPUs were assigned.
@@ -280,6 +302,7 @@ impl Request {
         Request {
             budget: names.budget(spec.budget),
             user: names.user(spec.user),
+            pools: spec.pools.iter().map(|pool| names.pool(pool)).collect(),
             members: spec.gang.members,
             gpus_per_member: spec.gang.gpus_per_member,
             charged_gpus: charged.0,
@@ -293,9 +316,34 @@ impl Request {
 
 impl Waiting {
     fn new(wait: &Wait, names: &Labels) -> Waiting {
+        let several = wait.pools.len() > 1;
+        let first = wait.pools[0].explanation.pool;
+        Waiting {
+            since: names.time(wait.since),
+            since_ms: wait.since.0,
+            attempts: wait.attempts,
+            pools: wait.pools.iter().map(|there| WaitingIn::new(there, names)).collect(),
+            counterfactuals: wait.counterfactuals.iter().map(|one| Counterfactual::new(one, first, several, names)).collect(),
+        }
+    }
+}
+
+impl WaitingIn {
+    fn new(there: &WaitIn, names: &Labels) -> WaitingIn {
+        let of = &there.explanation;
+        WaitingIn {
+            pool: names.pool(of.pool),
+            blockers: of.blockers.iter().map(|blocker| Blocked { text: blocker.text(of.pool, names) }).collect(),
+            place: there.place.as_ref().map(|place| Place::new(place, there, names)),
+        }
+    }
+}
+
+impl Place {
+    fn new(place: &inquiry::Place, there: &WaitIn, names: &Labels) -> Place {
         let shown = |at: Option<Time>| (at.map(|at| names.time(at)), at.map(|at| at.0));
-        let (unprotected, unprotected_ms) = shown(wait.unprotected);
-        let (looks_again, looks_again_ms) = shown(wait.looks_again);
+        let (unprotected, unprotected_ms) = shown(place.unprotected);
+        let (looks_again, looks_again_ms) = shown(place.looks_again);
         let ahead = |leaf: &inquiry::Ahead| Leaf {
             budget: names.budget(leaf.leaf),
             waiting: leaf.waiting,
@@ -303,24 +351,30 @@ impl Waiting {
             their_side: Standing::new(&leaf.their_side, names),
             own_side: Standing::new(&leaf.own_side, names),
         };
-        let counterfactual =
-            |one: &stipend_core::counterfactual::Counterfactual| Counterfactual { text: one.text(names), preempts: one.instead.leases() };
-        Waiting {
-            since: names.time(wait.since),
-            since_ms: wait.since.0,
-            attempts: wait.attempts,
-            standings: standings(&wait.explanation.standings, names),
-            order: order(wait.tier),
-            ahead: wait.ahead.iter().map(ahead).collect(),
-            leaves_behind: wait.behind,
-            ahead_in_leaf: wait.explanation.ahead_in_leaf,
-            blockers: wait.explanation.blockers.iter().map(|blocker| Blocked { text: blocker.text(names) }).collect(),
+        Place {
+            min_runtime_ms: place.contract.0,
+            standings: standings(&there.explanation.standings, names),
+            order: order(place.tier),
+            ahead: place.ahead.iter().map(ahead).collect(),
+            leaves_behind: place.behind,
+            ahead_in_leaf: there.explanation.ahead_in_leaf,
             unprotected,
             unprotected_ms,
             looks_again,
             looks_again_ms,
-            counterfactuals: wait.counterfactuals.iter().map(counterfactual).collect(),
         }
+    }
+}
+
+impl Counterfactual {
+    /// A cap is one pool's; where there are several, that is said.
+    fn new(one: &counterfactual::Counterfactual, first: PoolId, several: bool, names: &Labels) -> Counterfactual {
+        let text = one.text(first, names);
+        let text = match one.change {
+            Change::Cap { pool, .. } if several => format!("in {}: {text}", names.pool(pool)),
+            _ => text,
+        };
+        Counterfactual { text, preempts: one.instead.leases() }
     }
 }
 
@@ -328,6 +382,7 @@ impl Running {
     fn new(run: &Run, at: Time, licence: Option<Licence>, names: &Labels) -> Running {
         Running {
             attempt: run.lease.attempt,
+            pool: names.pool(run.pool),
             occupancy: if run.occupancy == Occupancy::Allocated { "allocated" } else { "unallocated" }.into(),
             nodes: nodes(&run.placement, names),
             started: names.time(run.started),

@@ -6,7 +6,9 @@ mod answer;
 mod history;
 mod text;
 
-pub use answer::{Blocked, Counterfactual, Ended, Explained, Leaf, Moment, Preemption, Request, Running, Standing, Taker, Waiting};
+pub use answer::{
+    Blocked, Counterfactual, Ended, Explained, Leaf, Moment, Place, Preemption, Request, Running, Standing, Taker, Waiting, WaitingIn,
+};
 
 use crate::engine;
 use crate::scenario::Scenario;

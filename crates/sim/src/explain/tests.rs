@@ -1,6 +1,6 @@
 //! Small scenarios in which it is known what would have to be different.
 
-use super::{Explained, Unexplained, explain};
+use super::{Blocked, Explained, Unexplained, WaitingIn, explain};
 use crate::scenario::{Scenario, time};
 
 /// Two nodes of 8 GPUs, and teams `a` and `b` with a half each.
@@ -131,5 +131,26 @@ fn no_line_is_too_wide() {
         let text = explain(&scenario, 1, time("9:30").expect("a time"), name, None).expect("it is there").to_string();
         let widest = text.lines().map(|line| line.chars().count()).max();
         assert!(widest <= Some(80), "{widest:?}:\n{text}");
+    }
+}
+
+/// Where work accepts several pools, each is told by its name, and only there.
+#[test]
+fn several_pools_are_told_one_by_one() {
+    let workloads = [
+        workload("full", "b", "gang = \"2x8\"\nmin_runtime = \"8h\"\nwork = \"9h\""),
+        workload("asks", "a", "at = \"1:00\"\ngang = \"1x8\"\nmin_runtime = \"1h\"\nwork = \"8h\""),
+    ];
+    let mut explained = run(&workloads.concat(), "1:00", "asks").expect("it is there");
+    assert!(!explained.to_string().contains("p0"), "{explained}");
+    let request = explained.request.as_mut().expect("it was accepted");
+    request.pools.push("h100".into());
+    let waiting = explained.waiting.as_mut().expect("it waits");
+    waiting.pools.push(WaitingIn { pool: "h100".into(), blockers: vec![Blocked { text: "too small".into() }], place: None });
+    let text = explained.to_string();
+    for told in
+        ["1x8 GPUs, in p0, else h100, min runtime 1 h", "because  in p0: needs 8 GPUs; 0 are within reach", "because  in h100: too small"]
+    {
+        assert!(text.contains(told), "{told}: {text}");
     }
 }

@@ -1,6 +1,6 @@
 //! An explanation in words, on 80 columns.
 
-use super::answer::{Explained, Leaf, Request, Running, Standing, Taker, Waiting};
+use super::answer::{Explained, Leaf, Place, Request, Running, Standing, Taker, Waiting, WaitingIn};
 use crate::log::line::Licence;
 use std::fmt;
 use stipend_core::quantity::{self, Span};
@@ -58,10 +58,10 @@ impl fmt::Display for Explained {
             page.say("request", &request.text());
         }
         if let Some(waiting) = &self.waiting {
-            waiting.say(&mut page);
+            waiting.say(self.several_pools(), &mut page);
         }
         if let Some(running) = &self.running {
-            running.say(&mut page);
+            running.say(self.several_pools(), &mut page);
         }
         if let Some(ended) = self.ended.as_ref().filter(|_| self.state == "refused") {
             page.say("refused", &ended.by);
@@ -89,6 +89,13 @@ impl fmt::Display for Explained {
     }
 }
 
+impl Explained {
+    /// Where there is one pool, it is not named.
+    fn several_pools(&self) -> bool {
+        self.request.as_ref().is_some_and(|request| request.pools.len() > 1)
+    }
+}
+
 impl Request {
     fn text(&self) -> String {
         let gang = format!("{}x{} GPUs", self.members, self.gpus_per_member);
@@ -99,21 +106,50 @@ impl Request {
         };
         let contract = if self.min_runtime_ms == 0 { "unallocated".into() } else { format!("min runtime {}", Span(self.min_runtime_ms)) };
         let limit = self.time_limit_ms.map_or(String::new(), |limit| format!(", time limit {}", Span(limit)));
-        format!("{} by {}: {gang}{charged}, {contract}{limit}, {}, priority {}", self.budget, self.user, self.on_preempt, self.priority)
+        let pools = if self.pools.len() > 1 { format!(", in {}", self.pools.join(", else ")) } else { String::new() };
+        format!(
+            "{} by {}: {gang}{pools}{charged}, {contract}{limit}, {}, priority {}",
+            self.budget, self.user, self.on_preempt, self.priority
+        )
     }
 }
 
 impl Waiting {
-    fn say(&self, page: &mut Page) {
+    fn say(&self, several: bool, page: &mut Page) {
         let again = match self.attempts {
             0 => String::new(),
             1 => ", after 1 attempt".into(),
             attempts => format!(", after {attempts} attempts"),
         };
         page.say("waits", &format!("since {}{again}", self.since));
-        for (number, blocker) in self.blockers.iter().enumerate() {
-            page.say(if number == 0 { "because" } else { "" }, &blocker.text);
+        for there in &self.pools {
+            there.say(several, page);
         }
+        for (number, one) in self.counterfactuals.iter().enumerate() {
+            page.say(if number == 0 { "instead" } else { "" }, &one.text);
+        }
+        if self.counterfactuals.is_empty() {
+            page.say("instead", "no single change of its request that was tried would start it now");
+        } else {
+            page.say("", "(found by the planner, as if it were withdrawn and submitted anew now)");
+        }
+    }
+}
+
+impl WaitingIn {
+    fn say(&self, several: bool, page: &mut Page) {
+        let pool = if several { format!("in {}: ", self.pool) } else { String::new() };
+        for (number, blocker) in self.blockers.iter().enumerate() {
+            page.say(if number == 0 { "because" } else { "" }, &format!("{pool}{}", blocker.text));
+        }
+        if let Some(place) = &self.place {
+            place.say(page);
+        }
+    }
+}
+
+impl Place {
+    fn say(&self, page: &mut Page) {
         let order = match self.order.as_str() {
             "own_share" => "its leaf is below its share, and such leaves go first",
             "tree" => "its leaf has its share; the rest goes by the tree",
@@ -148,14 +184,6 @@ impl Waiting {
                 &format!("it is looked at again at {at} at the latest; no start is promised"),
             );
         }
-        for (number, one) in self.counterfactuals.iter().enumerate() {
-            page.say(if number == 0 { "instead" } else { "" }, &one.text);
-        }
-        if self.counterfactuals.is_empty() {
-            page.say("instead", "no single change of its request that was tried would start it now");
-        } else {
-            page.say("", "(found by the planner, as if it were withdrawn and submitted anew now)");
-        }
     }
 }
 
@@ -173,9 +201,10 @@ impl Leaf {
 }
 
 impl Running {
-    fn say(&self, page: &mut Page) {
+    fn say(&self, several: bool, page: &mut Page) {
         let licence = self.licence.map_or(String::new(), |licence| format!(", {}", started_by(licence)));
-        page.say("runs", &format!("{} on {} since {}, attempt {}{licence}", self.occupancy, self.nodes, self.started, self.attempt));
+        let pool = if several { format!(" of {}", self.pool) } else { String::new() };
+        page.say("runs", &format!("{} on {}{pool} since {}, attempt {}{licence}", self.occupancy, self.nodes, self.started, self.attempt));
         page.say("stands", &path(&self.standings));
         let protection = match (&self.protected_until, self.occupancy.as_str(), self.is_complete) {
             (_, "unallocated", _) => "it is never protected: waiting allocated work may take its GPUs at any time".to_owned(),

@@ -89,7 +89,7 @@ impl Recipe {
         let spec = WorkloadSpec {
             budget,
             user,
-            pool: PoolId(0),
+            pools: PoolId(0).into(),
             gang,
             min_runtime,
             time_limit,

@@ -4,18 +4,19 @@ use crate::log::knobs::Policy;
 use crate::log::line::*;
 use crate::refusal::Refusal;
 use stipend_core::entry::{self, Entry};
+use stipend_core::event::Rejection;
 use stipend_core::explain::{Names, Why};
 use stipend_core::id::{LeaseId, PoolId, WorkloadId};
-use stipend_core::quantity::{GpuMs, Gpus, Span, Time};
+use stipend_core::quantity::{GpuMs, Time};
 use stipend_core::spec;
 
 /// The event that `entry` becomes.
 pub(super) fn event(entry: &Entry, names: &dyn Names) -> LogEvent {
     let workload = |id: &WorkloadId| names.workload(*id);
     let of = |lease: &LeaseId| (names.workload(lease.workload), lease.attempt);
-    let pool = |id: &PoolId| id.to_string();
+    let pool = |id: &PoolId| names.pool(*id);
     match entry {
-        Entry::Policy { pool, knobs } => LogEvent::Policy(Policy::new(pool.to_string(), knobs)),
+        Entry::Policy { pool, knobs } => LogEvent::Policy(Policy::new(names.pool(*pool), knobs)),
         Entry::Node { node, spec, state, drain_until, reason } => {
             let (state, severity) = node_state(*state);
             LogEvent::Node(Node {
@@ -37,10 +38,16 @@ pub(super) fn event(entry: &Entry, names: &dyn Names) -> LogEvent {
             version: *version,
             author: author.clone(),
             reason: reason.clone(),
-            budgets: budgets.iter().flat_map(budget).collect(),
+            budgets: budgets.iter().flat_map(|of| budget(of, names)).collect(),
         }),
-        Entry::Submitted { workload, spec, charged_gpus, min_runtime, class } => {
-            LogEvent::Submitted(submitted(*workload, spec, (*charged_gpus, *min_runtime, *class), names))
+        Entry::Submitted { workload, spec, pool, charged_gpus, min_runtime, class, others, skipped } => {
+            let first = entry::InPool { pool: *pool, charged_gpus: *charged_gpus, min_runtime: *min_runtime };
+            LogEvent::Submitted(Submitted {
+                pools: std::iter::once(pool).chain(others.iter().map(|other| &other.pool)).map(|id| names.pool(*id)).collect(),
+                others: others.iter().map(|other| in_pool(other, names)).collect(),
+                skipped: skipped.iter().map(|(pool, rejection)| skip(*pool, rejection, names)).collect(),
+                ..submitted(*workload, spec, &first, *class, names)
+            })
         }
         Entry::Refused { rejection } => LogEvent::Refused(Refused { why: Refusal { rejection, names }.to_string() }),
         Entry::Eligible { workload: id } => LogEvent::Eligible(Eligible { workload: workload(id) }),
@@ -125,7 +132,7 @@ fn ledger(entry: &Entry, names: &dyn Names) -> LogEvent {
             workload: names.workload(*workload),
             attempt: *attempt,
             budget: names.budget(*budget),
-            pool: pool.to_string(),
+            pool: names.pool(*pool),
             kind: charge_kind(*kind),
             from_ms: ms(*from),
             to_ms: ms(*to),
@@ -135,25 +142,25 @@ fn ledger(entry: &Entry, names: &dyn Names) -> LogEvent {
             workload: names.workload(*workload),
             attempt: *attempt,
             budget: names.budget(*budget),
-            pool: pool.to_string(),
+            pool: names.pool(*pool),
             kind: charge_kind(*kind),
             from_ms: ms(*from),
             to_ms: ms(*to),
             gpu_ms: *gpu_ms,
         }),
         Entry::Granted { budget, pool, gpu_ms: GpuMs(gpu_ms) } => {
-            LogEvent::Granted(Granted { budget: names.budget(*budget), pool: pool.to_string(), gpu_ms: *gpu_ms })
+            LogEvent::Granted(Granted { budget: names.budget(*budget), pool: names.pool(*pool), gpu_ms: *gpu_ms })
         }
         other => unreachable!("not a line of the ledger: {other:?}"),
     }
 }
 
 /// One line's part for each pool that the budget has a share in.
-fn budget(of: &entry::BudgetEntry) -> impl Iterator<Item = Budget> {
-    of.spec.pools.iter().zip(&of.claims).enumerate().map(|(pool, (share, claim))| Budget {
+fn budget(of: &entry::BudgetEntry, names: &dyn Names) -> impl Iterator<Item = Budget> {
+    of.spec.pools.iter().zip(&of.claims).enumerate().map(move |(pool, (share, claim))| Budget {
         id: of.spec.id.0,
         path: of.path.clone(),
-        pool: PoolId(u16::try_from(pool).expect("pool numbers are u16")).to_string(),
+        pool: names.pool(PoolId(u16::try_from(pool).expect("pool numbers are u16"))),
         share_percent: f64::from(share.share.0) / 10_000.0,
         // A claim is at most 10⁹, so a double holds it exactly and prints it with at most nine decimals.
         claim: claim.0 as f64 / 1e9,
@@ -168,21 +175,28 @@ fn budget(of: &entry::BudgetEntry) -> impl Iterator<Item = Budget> {
     })
 }
 
-fn submitted(id: WorkloadId, of: &spec::WorkloadSpec, answer: (Gpus, Span, entry::Class), names: &dyn Names) -> Submitted {
-    let (charged_gpus, min_runtime, class) = answer;
+fn in_pool(of: &entry::InPool, names: &dyn Names) -> InPool {
+    InPool { pool: names.pool(of.pool), charged_gpus: of.charged_gpus.0, min_runtime_ms: of.min_runtime.0 }
+}
+
+fn skip(pool: PoolId, rejection: &Rejection, names: &dyn Names) -> Skipped {
+    Skipped { pool: names.pool(pool), why: Refusal { rejection, names }.to_string() }
+}
+
+fn submitted(id: WorkloadId, of: &spec::WorkloadSpec, first: &entry::InPool, class: entry::Class, names: &dyn Names) -> Submitted {
     Submitted {
         workload: names.workload(id),
         budget: names.budget(of.budget),
         user: names.user(of.user),
-        pools: vec![of.pool.to_string()],
+        pools: Vec::new(),
         members: of.gang.members,
         gpus_per_member: of.gang.gpus_per_member,
         cpus_per_member: of.gang.cpus_per_member,
         memory_per_member_bytes: of.gang.memory_per_member,
         features: of.gang.features.0,
         same_block: of.gang.same_block,
-        charged_gpus: charged_gpus.0,
-        min_runtime_ms: min_runtime.0,
+        charged_gpus: first.charged_gpus.0,
+        min_runtime_ms: first.min_runtime.0,
         time_limit_ms: of.time_limit.map(|span| span.0),
         expected_runtime_ms: of.expected_runtime.map(|span| span.0),
         on_preempt: match of.on_preempt {
@@ -203,6 +217,8 @@ fn submitted(id: WorkloadId, of: &spec::WorkloadSpec, answer: (Gpus, Span, entry
             entry::Class::Largest => Class::Largest,
             entry::Class::Unallocated => Class::Unallocated,
         },
+        others: Vec::new(),
+        skipped: Vec::new(),
     }
 }
 

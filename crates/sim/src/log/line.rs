@@ -155,7 +155,8 @@ pub struct Budget {
     pub order: Order,
 }
 
-/// A workload was accepted; `min_runtime_ms` is its contract after clamping.
+/// A workload was accepted by these pools; `charged_gpus`, `min_runtime_ms` (its contract after clamping) and `class` are what it is to the
+/// first of them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Submitted {
     pub workload: String,
@@ -185,6 +186,27 @@ pub struct Submitted {
     pub priority: i16,
     pub kind: Kind,
     pub class: Class,
+    /// What it is to the other pools, where there are any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub others: Vec<InPool>,
+    /// Pools that it named and that never could take it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub skipped: Vec<Skipped>,
+}
+
+/// What a workload is charged and granted in one pool.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct InPool {
+    pub pool: String,
+    pub charged_gpus: u32,
+    pub min_runtime_ms: i64,
+}
+
+/// A pool that never could take a workload.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Skipped {
+    pub pool: String,
+    pub why: String,
 }
 
 /// A request was refused.

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::io::{self, BufWriter, Write};
 use stipend_core::entry::Entry;
 use stipend_core::explain::Names;
-use stipend_core::id::{BudgetId, LeaseId, NodeId, UserId, WorkloadId};
+use stipend_core::id::{BudgetId, LeaseId, NodeId, PoolId, UserId, WorkloadId};
 use stipend_core::quantity::Time;
 
 /// An observer that writes each entry as a line. An observer cannot fail, so the first error is kept and [`LogWriter::finish`] tells it.
@@ -104,6 +104,12 @@ impl Names for Labels<'_> {
     fn node(&self, id: NodeId) -> String {
         self.names.node(id)
     }
+    fn pool(&self, id: PoolId) -> String {
+        self.names.pool(id)
+    }
+    fn cpus_per_gpu(&self, pool: PoolId) -> Option<u32> {
+        self.names.cpus_per_gpu(pool)
+    }
     fn user(&self, id: UserId) -> String {
         self.names.user(id)
     }
@@ -119,7 +125,6 @@ mod tests {
     use std::sync::Arc;
     use stipend_core::entry::{BudgetEntry, ChargeKind, GpuSet, Licence, Occupancy, Outcome, Slot};
     use stipend_core::explain::{Ids, Why};
-    use stipend_core::id::PoolId;
     use stipend_core::quantity::{Claim, GpuMs, Gpus, Ppm};
     use stipend_core::spec::{BudgetSpec, LeafOrder, NodeSpec, NodeState, PoolShare, Severity};
 

@@ -139,9 +139,9 @@ impl Metrics {
         self.delivery.set_capacity(at, main + express);
     }
 
-    fn submitted(&mut self, at: Time, workload: WorkloadId, spec: &WorkloadSpec, charged: Gpus, class: Class) {
+    fn submitted(&mut self, at: Time, workload: WorkloadId, spec: &WorkloadSpec, pool: PoolId, charged: Gpus, class: Class) {
         let work = self.announced.remove(&workload).unwrap_or_default();
-        if spec.pool != self.window.pool {
+        if pool != self.window.pool {
             return;
         }
         self.counts.submitted += u64::from(self.counts(at));
@@ -317,7 +317,9 @@ impl Observer for Metrics {
                 self.capacity_changed(at);
             }
             Entry::Budgets { budgets, .. } => self.delivery.set_budgets(at, self.window.pool, budgets),
-            Entry::Submitted { workload, spec, charged_gpus, class, .. } => self.submitted(at, *workload, spec, *charged_gpus, *class),
+            Entry::Submitted { workload, spec, pool, charged_gpus, class, .. } => {
+                self.submitted(at, *workload, spec, *pool, *charged_gpus, *class);
+            }
             Entry::Eligible { workload } => self.eligible(at, *workload),
             Entry::Held { workload, .. } => self.held(at, *workload),
             Entry::Started { lease, placement, .. } => self.started(at, *lease, placement),

@@ -10,9 +10,7 @@ use stipend_core::entry::{BudgetEntry, ChargeKind, Class, Entry, GpuSet, Licence
 use stipend_core::explain::Why;
 use stipend_core::id::{BlockId, BudgetId, LeaseId, NodeId, PoolId, UserId, WorkloadId};
 use stipend_core::quantity::{Claim, GpuMs, Gpus, Ppm, Span, Time};
-use stipend_core::spec::{
-    BudgetSpec, Features, Gang, LeafOrder, NodeSpec, NodeState, OnPreempt, PoolShare, Severity, WorkloadKind, WorkloadSpec,
-};
+use stipend_core::spec::{BudgetSpec, Features, Gang, LeafOrder, NodeSpec, NodeState, PoolShare, Severity, WorkloadSpec};
 
 const POOL: PoolId = PoolId(0);
 const ROOT: BudgetId = BudgetId(0);
@@ -20,6 +18,11 @@ const A: BudgetId = BudgetId(1);
 const B: BudgetId = BudgetId(2);
 
 /// A run written down entry by entry, in minutes.
+fn submitted(workload: WorkloadId, spec: Arc<WorkloadSpec>, charged_gpus: Gpus, class: Class) -> Entry {
+    let (min_runtime, others, skipped) = (spec.min_runtime, Box::default(), Box::default());
+    Entry::Submitted { workload, spec, pool: POOL, charged_gpus, min_runtime, class, others, skipped }
+}
+
 struct Tape(Metrics);
 
 impl Tape {
@@ -60,19 +63,7 @@ impl Tape {
 
     fn submit(&mut self, at: i64, workload: u32, budget: BudgetId, gpus: u32, class: Class) -> &mut Tape {
         let min_runtime = if class == Class::Unallocated { Span::ZERO } else { Span::hours(1) };
-        let spec = WorkloadSpec {
-            budget,
-            user: UserId(0),
-            pool: POOL,
-            gang: Gang::new(1, gpus),
-            min_runtime,
-            time_limit: None,
-            expected_runtime: None,
-            on_preempt: OnPreempt::Resume,
-            priority: 0,
-            checkpoint_every: None,
-            kind: WorkloadKind::Batch,
-        };
+        let spec = WorkloadSpec::new(budget, UserId(0), POOL, Gang::new(1, gpus), min_runtime);
         let spec = Arc::new(spec);
         let job = Job {
             spec: spec.clone(),
@@ -83,7 +74,7 @@ impl Tape {
             useful: Ppm::ONE,
         };
         self.0.job(WorkloadId(workload), &job);
-        self.say(at, Entry::Submitted { workload: WorkloadId(workload), spec, charged_gpus: Gpus(gpus), min_runtime, class });
+        self.say(at, submitted(WorkloadId(workload), spec, Gpus(gpus), class));
         self.say(at, Entry::Eligible { workload: WorkloadId(workload) })
     }
 

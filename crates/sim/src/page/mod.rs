@@ -19,6 +19,8 @@ use columns::Block;
 use encode::seconds;
 pub use recorder::Recorder;
 use serde::Serialize;
+use stipend_core::explain::Names;
+use stipend_core::id::PoolId;
 
 /// What the page carries of one policy.
 #[derive(Clone, Debug)]
@@ -69,6 +71,8 @@ struct Facts<'a> {
     from: i64,
     budgets: &'a [String],
     users: &'a [String],
+    /// By number.
+    pools: Vec<String>,
     /// Names that workloads have besides their numbers, the first ones.
     workloads: &'a [String],
     policies: Vec<&'a PolicyFacts>,
@@ -101,6 +105,12 @@ impl Drawn {
     }
 }
 
+/// The names of all pools that have nodes, and of those before them.
+fn pools(scenario: &Scenario, drawn: &[Drawn]) -> Vec<String> {
+    let last = drawn.iter().flat_map(|drawn| &drawn.facts.nodes).map(|node| node.pool).max();
+    last.map_or(Vec::new(), |last| (0..=last).map(|pool| scenario.labels.pool(PoolId(pool))).collect())
+}
+
 /// The page. `runs` is one result a seed; `drawn` is what to draw, of the first seed, one a policy in the order of the results.
 pub fn page(scenario: &Scenario, runs: &[RunResult], drawn: &[Drawn]) -> String {
     let facts = Facts {
@@ -111,6 +121,7 @@ pub fn page(scenario: &Scenario, runs: &[RunResult], drawn: &[Drawn]) -> String 
         from: seconds(scenario.measure_from()),
         budgets: &scenario.labels.budgets,
         users: &scenario.labels.users,
+        pools: pools(scenario, drawn),
         workloads: &scenario.labels.workloads,
         policies: drawn.iter().map(|drawn| &drawn.facts).collect(),
     };

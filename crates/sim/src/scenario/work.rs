@@ -76,7 +76,7 @@ impl Parts<'_> {
         let spec = WorkloadSpec {
             budget,
             user,
-            pool: PoolId(0),
+            pools: PoolId(0).into(),
             gang,
             min_runtime,
             time_limit,

@@ -189,7 +189,7 @@ impl Rules {
         let spec = WorkloadSpec {
             budget: self.budgets[row.team as usize],
             user: UserId(self.first_user + row.user),
-            pool: PoolId(0),
+            pools: PoolId(0).into(),
             gang: self.gang(row),
             min_runtime,
             time_limit,

@@ -8,7 +8,7 @@ use stipend_core::event::{Event, Exit};
 use stipend_core::id::{BlockId, BudgetId, LeaseId, NodeId, PoolId, UserId, WorkloadId};
 use stipend_core::knobs::Knobs;
 use stipend_core::quantity::{Ppm, Span, Time};
-use stipend_core::spec::{BudgetSpec, Changeset, Features, Gang, LeafOrder, NodeSpec, OnPreempt, PoolShare, WorkloadKind, WorkloadSpec};
+use stipend_core::spec::{BudgetSpec, Changeset, Features, Gang, LeafOrder, NodeSpec, OnPreempt, PoolShare, WorkloadSpec};
 use stipend_sim::policy::Policy;
 
 /// One workload of an open loop.
@@ -49,19 +49,8 @@ pub(crate) fn equal_teams(teams: u32) -> Changeset {
 
 /// What the scheduler is told of a job.
 pub(crate) fn spec(job: &Job) -> Arc<WorkloadSpec> {
-    Arc::new(WorkloadSpec {
-        budget: BudgetId(job.team),
-        user: UserId(0),
-        pool: PoolId(0),
-        gang: job.gang,
-        min_runtime: job.time_limit,
-        time_limit: Some(job.time_limit),
-        expected_runtime: None,
-        on_preempt: OnPreempt::Restart,
-        priority: 0,
-        checkpoint_every: None,
-        kind: WorkloadKind::Batch,
-    })
+    let spec = WorkloadSpec::new(BudgetId(job.team), UserId(0), PoolId(0), job.gang, job.time_limit);
+    Arc::new(WorkloadSpec { time_limit: Some(job.time_limit), on_preempt: OnPreempt::Restart, ..spec })
 }
 
 /// Tells the policy of the pool; everybody is in service.

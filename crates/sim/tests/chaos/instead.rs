@@ -1,5 +1,6 @@
 //! What is said to start waiting work does start it: each counterfactual is done to a replay of the history, by events alone.
 
+use crate::dice::Dice;
 use crate::driver::{self, History, Step};
 use crate::population::{PLAIN, POOL};
 use std::collections::BTreeMap;
@@ -8,10 +9,17 @@ use stipend_core::Scheduler;
 use stipend_core::counterfactual::{Change, Counterfactual, Instead};
 use stipend_core::entry::Entry;
 use stipend_core::event::Event;
-use stipend_core::id::WorkloadId;
+use stipend_core::id::{BlockId, NodeId, PoolId, WorkloadId};
 use stipend_core::inquiry::Answer;
-use stipend_core::quantity::{GpuMs, Time};
-use stipend_core::spec::{Changeset, WorkloadSpec};
+use stipend_core::knobs::Knobs;
+use stipend_core::quantity::{GpuMs, Gpus, Span, Time};
+use stipend_core::spec::{BudgetSpec, Changeset, Features, NodeSpec, PoolShare, Pools, WorkloadSpec};
+
+/// A pool that comes at the end of every other history.
+const SECOND: PoolId = PoolId(1);
+
+/// What work accepts then.
+const ORDERS: [&[PoolId]; 4] = [&[POOL, SECOND], &[SECOND, POOL], &[SECOND], &[POOL]];
 
 /// The latest so many workloads are asked about.
 const ASKED: usize = 40;
@@ -20,6 +28,8 @@ const ASKED: usize = 40;
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
     pub(crate) asked: u32,
+    /// Of those, how many wait in several pools.
+    pub(crate) several_pools: u32,
     pub(crate) without: u32,
     pub(crate) starts: u32,
     pub(crate) takes: u32,
@@ -42,10 +52,62 @@ fn replayed(history: &History<Scheduler>) -> Scheduler {
     scheduler
 }
 
+/// A second pool with work that accepts it, beside the other or alone: what was submitted before, once more. Returns the accepted.
+fn second_pool(s: &mut Scheduler, log: &[(Time, Entry)], seed: u64) -> Vec<(WorkloadId, Arc<WorkloadSpec>)> {
+    let mut dice = Dice::new(seed);
+    let tell = |s: &mut Scheduler, event| s.apply(s.now(), &event, &mut Vec::new());
+    let knobs = Knobs { min_runtime_max: Span::minutes(dice.from(5, 480)), ..Knobs::default() };
+    tell(s, Event::KnobsSet { pool: SECOND, knobs: Box::new(knobs) }).expect("it is the next pool");
+    let nodes = log.iter().filter_map(|(_, entry)| if let Entry::Node { node, .. } = entry { Some(node.0 + 1) } else { None });
+    let first = nodes.max().unwrap_or(0);
+    for node in first..first + dice.from(1, 4) as u32 {
+        let (gpus, express) = (*dice.pick(&[2, 4, 8]), dice.once_in(4));
+        let spec = NodeSpec { pool: SECOND, gpus, cpus: 0, memory: 0, block: BlockId(0), features: Features(0), express };
+        tell(s, Event::NodeJoined { node: NodeId(node), spec }).expect("it is the next node");
+    }
+    let budgets: Vec<BudgetSpec> = s.tree().top_down().map(|budget| with_share(&budget.spec, &mut dice)).collect();
+    let change = Changeset { based_on: s.tree().version(), author: "m".into(), reason: "r".into(), budgets };
+    tell(s, Event::BudgetsChanged(change)).expect("shares as in the first pool");
+    let before: Vec<&Arc<WorkloadSpec>> =
+        log.iter().filter_map(|(_, entry)| if let Entry::Submitted { spec, .. } = entry { Some(spec) } else { None }).collect();
+    let next = log.iter().filter_map(|(_, entry)| if let Entry::Submitted { workload, .. } = entry { Some(workload.0 + 1) } else { None });
+    let (mut next, mut accepted) = (next.max().unwrap_or(0), Vec::new());
+    for _ in 0..3 {
+        for _ in 0..if before.is_empty() { 0 } else { 8 } {
+            let order = dice.pick(&ORDERS);
+            let pools = Pools::from_order(order).expect("there is one");
+            let spec = Arc::new(WorkloadSpec { pools, ..WorkloadSpec::clone(*dice.pick(&before)) });
+            if tell(s, Event::Submitted { workload: WorkloadId(next), spec: Arc::clone(&spec) }).is_ok() {
+                accepted.push((WorkloadId(next), spec));
+                next += 1;
+            }
+        }
+        let mut entries = Vec::new();
+        s.decide(s.now(), &mut entries);
+        for entry in entries {
+            if let Entry::Started { lease, .. } = entry {
+                tell(s, Event::LeaseRunning { lease }).expect("it starts");
+            }
+        }
+        let later = s.now() + Span::minutes(dice.from(0, 600));
+        s.apply(later, &Event::Tick, &mut Vec::new()).expect("time goes on");
+    }
+    accepted
+}
+
+/// The same share of the second pool, sometimes with a cap.
+fn with_share(budget: &BudgetSpec, dice: &mut Dice) -> BudgetSpec {
+    let gpus_max = dice.once_in(4).then(|| Gpus(dice.from(0, 12) as u32));
+    let mut budget = budget.clone();
+    budget.pools.resize(SECOND.index() + 1, PoolShare::default());
+    budget.pools[SECOND.index()] = PoolShare { share: budget.pools[POOL.index()].share, gpus_max, ..PoolShare::default() };
+    budget
+}
+
 /// Asks about workloads that wait and run at the end of a history.
 pub(crate) fn check(seed: u64, events: u64, seen: &mut Seen) {
-    let history = driver::run(seed, events, PLAIN, Scheduler::new(Time(0)));
-    let specs: BTreeMap<WorkloadId, Arc<WorkloadSpec>> = history
+    let mut history = driver::run(seed, events, PLAIN, Scheduler::new(Time(0)));
+    let mut specs: BTreeMap<WorkloadId, Arc<WorkloadSpec>> = history
         .log
         .iter()
         .filter_map(|(_, entry)| match entry {
@@ -53,12 +115,19 @@ pub(crate) fn check(seed: u64, events: u64, seen: &mut Seen) {
             _ => None,
         })
         .collect();
-    let (replayed, digest) = (replayed(&history), history.subject.digest());
+    let mut replayed = replayed(&history);
+    if seed % 2 == 1 {
+        second_pool(&mut history.subject, &history.log, seed);
+        specs.extend(second_pool(&mut replayed, &history.log, seed));
+    }
+    let digest = history.subject.digest();
+    assert_eq!(replayed.digest(), digest);
     let next = specs.last_key_value().map_or(WorkloadId(0), |(last, _)| WorkloadId(last.0 + 1));
     for (id, spec) in specs.iter().rev().take(ASKED) {
         match history.subject.inquire(*id) {
             Some(Answer::Waiting(wait)) => {
                 seen.asked += 1;
+                seen.several_pools += u32::from(wait.pools.len() > 1);
                 seen.without += u32::from(wait.counterfactuals.is_empty());
                 for one in &wait.counterfactuals {
                     holds(&replayed, *id, spec, next, one, seen)
@@ -87,9 +156,9 @@ fn holds(
 ) -> Result<(), String> {
     *seen.by_kind.entry(kind(&one.change)).or_default() += 1;
     let log = match &one.change {
-        Change::Cap { budget, to, .. } => {
+        Change::Cap { pool, budget, to, .. } => {
             let mut capped = s.tree().get(*budget).expect("it has a cap").spec.clone();
-            let share = &mut capped.pools[POOL.index()];
+            let share = &mut capped.pools[pool.index()];
             *(if spec.min_runtime.0 > 0 { &mut share.gpus_max } else { &mut share.unallocated_gpus_max }) = Some(*to);
             let change = Changeset { based_on: s.tree().version(), author: "m".into(), reason: "r".into(), budgets: vec![capped] };
             done(s, &[Event::BudgetsChanged(change)])
@@ -156,6 +225,7 @@ fn kind(change: &Change) -> &'static str {
         Change::MinRuntime { .. } => "min runtime",
         Change::TimeLimit { .. } => "time limit",
         Change::OnPreempt { .. } => "on_preempt",
+        Change::Pools { .. } => "pools",
         Change::AnyBlock => "any block",
         Change::AnyFeatures => "any features",
         Change::HostPart => "host part",

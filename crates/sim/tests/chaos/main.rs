@@ -231,6 +231,7 @@ fn what_would_start_waiting_work_does() {
     if seeds.len() >= FIXED as usize {
         assert!(seen.starts > 0 && seen.takes > 0 && seen.thresholds > 0 && seen.takers > 0, "{seen:?}");
         assert!(seen.without > 0 && seen.by_kind.len() >= 7, "{seen:?}");
+        assert!(seen.several_pools > 0 && seen.by_kind.contains_key("pools"), "{seen:?}");
     }
 }
 

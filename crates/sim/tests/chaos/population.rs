@@ -72,7 +72,7 @@ impl Population {
         Arc::new(WorkloadSpec {
             budget: *dice.pick(leaves),
             user: self.naming.user(dice.below(5) as u32),
-            pool: POOL,
+            pools: POOL.into(),
             gang: self.gang(dice),
             min_runtime,
             time_limit,

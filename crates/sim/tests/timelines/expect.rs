@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use stipend_core::Scheduler;
 use stipend_core::entry::{Occupancy, Outcome};
-use stipend_core::explain::Names;
+use stipend_core::explain::{Names, PoolExplanation};
 use stipend_core::id::WorkloadId;
 use stipend_core::quantity::{Span, Time};
 use stipend_sim::labels::Labels;
@@ -234,8 +234,15 @@ impl<'a> Check<'a> {
     fn waits(&mut self, expect: &Expect, scheduler: &Scheduler) {
         for (name, expected) in &expect.waits_for {
             let Some(id) = self.id(name) else { continue };
-            let blockers = scheduler.explain(id).map(|explanation| explanation.blockers).unwrap_or_default();
-            let seen = blockers.first().map_or("nothing".into(), |blocker| blocker.text(self.labels));
+            let pools = scheduler.explain(id).map(|explanation| explanation.pools).unwrap_or_default();
+            let first = |there: &PoolExplanation| Some((there.pool, there.blockers.first()?.text(there.pool, self.labels)));
+            let seen = match &pools.iter().filter_map(first).collect::<Vec<_>>()[..] {
+                [] => "nothing".into(),
+                [(_, only)] => only.clone(),
+                several => {
+                    several.iter().map(|(pool, why)| format!("in {}: {why}", self.labels.pool(*pool))).collect::<Vec<_>>().join("; ")
+                }
+            };
             if !seen.contains(expected.as_str()) {
                 self.wrong.push(format!("{name} waits for: {seen}; expected: {expected}"));
             }

@@ -36,11 +36,17 @@ impl<'a> Timeline<'a> {
     pub(crate) fn explain(&mut self, scheduler: &Scheduler) {
         let explanations = (0..self.labels.workloads.len()).filter_map(|number| scheduler.explain(WorkloadId(number as u32)));
         let mut told: Vec<(String, String, Vec<String>)> = Vec::new();
-        for explanation in explanations {
+        let in_pools = explanations.flat_map(|explanation| {
+            let several = explanation.pools.len() > 1;
+            explanation.pools.into_iter().map(move |pool| (explanation.workload, several, pool))
+        });
+        for (workload, several, there) in in_pools {
+            let pool = if several { format!("in {}: ", self.labels.pool(there.pool)) } else { String::new() };
             let standings: Vec<String> =
-                explanation.standings.iter().map(|s| format!("{} {}", self.labels.budget(s.budget), s.standing)).collect();
-            let blockers: Vec<String> = explanation.blockers.iter().map(|blocker| blocker.text(self.labels)).collect();
-            let (standings, blockers, name) = (standings.join(" > "), blockers.join("; "), self.labels.workload(explanation.workload));
+                there.standings.iter().map(|s| format!("{} {}", self.labels.budget(s.budget), s.standing)).collect();
+            let blockers: Vec<String> = there.blockers.iter().map(|blocker| blocker.text(there.pool, self.labels)).collect();
+            let (standings, blockers) = (standings.join(" > "), pool + &blockers.join("; "));
+            let name = self.labels.workload(workload);
             match told.last_mut() {
                 Some((same, also, names)) if *same == standings && *also == blockers => names.push(name),
                 _ => told.push((standings, blockers, vec![name])),
@@ -54,7 +60,8 @@ impl<'a> Timeline<'a> {
                 [first, .., last] if names.len() > 4 => format!("{first} … {last}, {} in all", names.len()),
                 _ => names.join(", "),
             };
-            self.lines.push(format!("  {names} ({standings}): {blockers}"));
+            let standings = if standings.is_empty() { standings } else { format!(" ({standings})") };
+            self.lines.push(format!("  {names}{standings}: {blockers}"));
         }
     }
 

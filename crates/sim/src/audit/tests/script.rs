@@ -120,6 +120,8 @@ impl Script {
             priority: 0,
             kind: Kind::Batch,
             class: Class::Medium,
+            others: Vec::new(),
+            skipped: Vec::new(),
         };
         change(&mut line);
         self.add(LogEvent::Submitted(line));

@@ -156,7 +156,7 @@ impl Reservations {
             while let Some((_, id)) = ends.next_if(|&(end, _)| end == next) {
                 let workload = desk.book.get(id).expect("it has a lease");
                 let lease = workload.lease().expect("it has a lease");
-                if workload.spec.pool == desk.pool {
+                if workload.pool == desk.pool {
                     desk.cluster.give_back(&mut self.future, &workload.spec.gang, &lease.placement);
                     freed.extend(lease.placement.iter().map(|slot| slot.node));
                 }

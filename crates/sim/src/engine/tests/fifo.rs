@@ -109,9 +109,12 @@ impl Policy for Fifo {
                 log.push(Entry::Submitted {
                     workload,
                     spec: spec.clone(),
+                    pool: spec.pools.first,
                     charged_gpus: Gpus(0),
                     min_runtime: spec.min_runtime,
                     class: Class::Medium,
+                    others: Box::default(),
+                    skipped: Box::default(),
                 });
                 self.specs.insert(workload, (spec, 0));
                 self.queue.push_back(workload);
@@ -155,7 +158,7 @@ impl Policy for Fifo {
             let lease = LeaseId { workload, attempt: *attempt };
             self.running.insert(workload, (lease, placement.clone()));
             let (occupancy, licence, why) = (Occupancy::Allocated, Licence::Free, Why::Rule("first come"));
-            log.push(Entry::Started { lease, pool: spec.pool, occupancy, placement, licence, why });
+            log.push(Entry::Started { lease, pool: spec.pools.first, occupancy, placement, licence, why });
         }
     }
 

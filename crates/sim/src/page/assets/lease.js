@@ -34,9 +34,14 @@ function leaseCard({ head, pairs }, ...more) {
   return [make('strong', {}, head), make('dl', {}, pairs.flatMap(([term, text]) => [make('dt', {}, term), make('dd', {}, text)])), ...more];
 }
 
+// A node, with its pool where there are several.
+function nodeName({ name, pool }) {
+  return facts.pools.length > 1 ? `${name} of ${facts.pools[pool]}` : name;
+}
+
 // What is under the pointer where no lease is.
 function aboutNothing(bars, row, at) {
   const node = bars.nodes[row];
   const outage = bars.outages.find((one) => one.row === row && one.from <= at && at < one.to);
-  return { head: node.name, pairs: [['then', outage ? `${NODE_STATES[outage.state]}${outage.reason ? `: ${outage.reason}` : ''}` : 'idle, or held for a workload that starts soon']] };
+  return { head: nodeName(node), pairs: [['then', outage ? `${NODE_STATES[outage.state]}${outage.reason ? `: ${outage.reason}` : ''}` : 'idle, or held for a workload that starts soon']] };
 }

@@ -1,6 +1,8 @@
 // Paints one Gantt on its canvas.
 
-const GUTTER = { left: 46, bottom: 20 };
+// Where there are several pools, their names stand left of the nodes'.
+const POOL_NAMES = facts.pools.length > 1 ? 15 : 0;
+const GUTTER = { left: 46 + POOL_NAMES, bottom: 20 };
 
 // The colours of the style sheet, as a canvas and as an image want them.
 function paintColours(context) {
@@ -193,9 +195,10 @@ function paintAxes(context, bars, view, { width, height, X, Y, rowHeight }, css)
   context.textAlign = 'right';
   const every = Math.max(1, Math.ceil(17 / rowHeight));
   for (let row = Math.ceil(view.top / every - 1e-6) * every; row < Math.min(view.bottom, bars.nodes.length); row += every) {
-    context.fillText(bars.nodes[row].name, -6, Math.min(Math.max(Y(row) + Math.min(rowHeight, 26) / 2, 7), height - 7), GUTTER.left - 8);
+    context.fillText(bars.nodes[row].name, -6, Math.min(Math.max(Y(row) + Math.min(rowHeight, 26) / 2, 7), height - 7), GUTTER.left - POOL_NAMES - 8);
   }
   paintPools(context, bars, view, { width, Y }, css);
+  if (POOL_NAMES) paintPoolNames(context, bars, view, { height, Y }, css);
   context.textAlign = 'center';
   for (const [at, text] of timeTicks(view.from, view.to, width)) {
     const x = X(at), half = context.measureText(text).width / 2;
@@ -214,4 +217,20 @@ function paintPools(context, { nodes }, view, { width, Y }, css) {
     const [above, below] = [nodes[row - 1], nodes[row]];
     if (above.pool !== below.pool || above.express !== below.express) context.fillRect(-GUTTER.left, Y(row) - 1, width + GUTTER.left, 1);
   }
+}
+
+// Upwards, in the middle of what is in view of each pool, where there is room.
+function paintPoolNames(context, { nodes }, view, { height, Y }, css) {
+  context.fillStyle = css.text;
+  context.textAlign = 'center';
+  facts.pools.forEach((name, pool) => {
+    const first = nodes.findIndex((node) => node.pool === pool), last = nodes.findLastIndex((node) => node.pool === pool);
+    const top = Math.max(Y(first), 0), bottom = Math.min(Y(last + 1), height), room = bottom - top - 6;
+    if (first < 0 || room < Math.min(context.measureText(name).width, 40)) return;
+    context.save();
+    context.translate(POOL_NAMES / 2 + 1 - GUTTER.left, (top + bottom) / 2);
+    context.rotate(-Math.PI / 2);
+    context.fillText(name, 0, 0, room);
+    context.restore();
+  });
 }

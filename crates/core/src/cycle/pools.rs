@@ -1,0 +1,67 @@
+//! Several pools in one instant: in which order they are gone through, and work that waits in more than one of them.
+//!
+//! A workload goes to the first of its pools that has GPUs for it. So a pool that waiting work likes better is gone through before the ones
+//! it likes less. Where two pools are each liked better by somebody, one must come first: work whose turn it is there is left to the other
+//! pool if that could start it now, and comes back if others were before it there.
+
+use super::Cycle;
+use crate::entry::Entry;
+use crate::explain::{Blocker, Tier};
+use crate::id::{PoolId, WorkloadId};
+use crate::plan::Plan;
+use crate::scheduler::Scheduler;
+
+/// The pools in which something was freed, queued or is due to be looked at again.
+pub(super) fn worth_walking(s: &Scheduler) -> Vec<usize> {
+    let is_worth = |pool: &usize| s.pools[*pool].stirred || s.now >= s.pools[*pool].retry_at;
+    (0..s.pools.len()).filter(is_worth).collect()
+}
+
+/// The pool to go through next: the first in which nobody waits who likes a pending one better, else the first.
+pub(super) fn take_next(s: &Scheduler, pending: &mut Vec<usize>) -> Option<usize> {
+    if pending.is_empty() {
+        return None;
+    }
+    let is_last_resort = |pool: usize| s.pools[pool].queue.before.keys().any(|other| pending.contains(&other.index()));
+    let place = pending.iter().position(|pool| !is_last_resort(*pool)).unwrap_or(0);
+    Some(pending.remove(place))
+}
+
+/// What would stop a waiting workload in a pool if it were its turn now, found by trying it on a copy; `None` if nothing would.
+pub(crate) fn judge(s: &Scheduler, id: WorkloadId, pool: PoolId) -> Option<Blocker> {
+    let mut copy = s.clone();
+    let (mut log, mut plan) = (Vec::<Entry>::new(), Plan::default());
+    let mut cycle = Cycle { explains: true, trial: true, ..Cycle::new(&mut copy, &mut log, &mut plan, pool.index()) };
+    cycle.probe(id).err()
+}
+
+impl Cycle<'_> {
+    /// Whether a pool that a workload likes better is still to be gone through, and could start it now.
+    pub(super) fn is_better_off_elsewhere(&mut self, id: WorkloadId) -> bool {
+        let pending = self.pending;
+        pending.iter().any(|other| self.likes_better(id, *other) && self.could_start_in(*other, id))
+    }
+
+    fn likes_better(&self, id: WorkloadId, other: usize) -> bool {
+        let (other, workload) = (PoolId(other as u16), self.workload(id));
+        let here = workload.in_pool(PoolId(self.pool as u16));
+        self.s.pools[self.pool].queue.shape(here.shape).before.contains(&other) && workload.all_terms().any(|terms| terms.pool == other)
+    }
+
+    fn could_start_in(&mut self, other: usize, id: WorkloadId) -> bool {
+        let mut there = Cycle { trial: true, ..Cycle::new(self.s, self.log, self.plan, other) };
+        there.probe(id).is_ok()
+    }
+
+    /// Tries a workload out of its turn and does nothing.
+    fn probe(&mut self, id: WorkloadId) -> Result<(), Blocker> {
+        self.begin_walk();
+        let (budget, allocated, now) = (self.workload(id).spec.budget, self.workload(id).is_allocated(), self.now());
+        if !allocated {
+            return self.try_fill(id);
+        }
+        let standing = self.standings.of(&mut self.s.pools[self.pool], now, budget);
+        let tier = if self.pool().is_below_share(standing) { Tier::OwnShare } else { Tier::Tree };
+        self.try_start(id, tier)
+    }
+}
