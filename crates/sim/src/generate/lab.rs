@@ -11,7 +11,7 @@ use std::sync::Arc;
 use stipend_core::id::{BudgetId, UserId};
 use stipend_core::knobs::Knobs;
 use stipend_core::quantity::{Ppm, Span, Time};
-use stipend_core::spec::Gang;
+use stipend_core::spec::{Gang, Pools};
 
 /// A leaf budget of the lab.
 #[derive(Clone, Debug)]
@@ -27,6 +27,7 @@ pub(crate) struct Team {
 #[derive(Clone, Debug)]
 pub(crate) struct Lab {
     pub(crate) file: LabFile,
+    pub(crate) pools: Pools,
     pub(crate) teams: Vec<Team>,
     pub(crate) knobs: Knobs,
     pub(crate) capacity_gpus: u32,
@@ -119,6 +120,7 @@ impl Lab {
             Behaviour::Inflate => (&[8], 2),
         };
         Recipe {
+            pools: self.pools.clone(),
             gangs: sizes.iter().map(|&(members, gpus, _)| Gang::new(members, gpus)).collect(),
             gang_weights: cumulative(sizes.iter().map(|&(_, _, weight)| weight)),
             work,
@@ -233,7 +235,7 @@ mod tests {
             behaviour: Behaviour::Honest,
         });
         let file = LabFile { demand: Fraction(Ppm(demand)), ..LabFile::default() };
-        Lab { file, teams: teams.collect(), knobs: Knobs::default(), capacity_gpus: 1024 }
+        Lab { file, pools: stipend_core::id::PoolId(0).into(), teams: teams.collect(), knobs: Knobs::default(), capacity_gpus: 1024 }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 mod budgets;
 mod cell;
 mod meaning;
+mod pools;
 mod rows;
 mod seeds;
 pub mod table;

@@ -2,7 +2,7 @@
 
 use super::rows::{Better, Content, ROWS};
 use super::seeds::{median, worst};
-use super::{budgets, meaning};
+use super::{budgets, meaning, pools};
 use crate::result::{PolicyResult, RunResult};
 use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 
@@ -15,7 +15,8 @@ const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::none().f
 /// The whole report. `runs` is one result a seed, each with the same policies in the same order; at least one of each.
 /// `with_budgets` adds a table of the budgets under the first policy.
 pub fn report(runs: &[RunResult], with_budgets: bool) -> String {
-    let mut report = format!("{}\n\n{}\n\n{}", title(runs), policies(runs).trim_fmt(), meaning::sentences(runs));
+    let by_pool = pools::table(runs).map(|table| format!("{table}\n\n")).unwrap_or_default();
+    let mut report = format!("{}\n\n{}\n\n{by_pool}{}", title(runs), policies(runs).trim_fmt(), meaning::sentences(runs));
     if with_budgets {
         report.push_str(&format!("\n\n{}", budgets::table(runs)));
     }

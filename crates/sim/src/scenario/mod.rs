@@ -7,7 +7,9 @@ mod file_work;
 mod fit;
 mod knobs;
 pub(crate) mod length;
+mod node_list;
 mod overrides;
+mod per_pool;
 mod pool;
 mod resolve;
 mod source;
@@ -17,12 +19,13 @@ use crate::generate::lab::Lab;
 use crate::generate::stream::Stream;
 use crate::job::Job;
 use crate::labels::Labels;
+use crate::metrics::{PoolWindow, Window};
 use crate::trace::Trace;
 use crate::trace::rules::Rules;
 use error::ScenarioError;
 use source::Source;
 use std::path::Path;
-use stipend_core::id::{BudgetId, NodeId, WorkloadId};
+use stipend_core::id::{BudgetId, NodeId, PoolId, WorkloadId};
 use stipend_core::knobs::Knobs;
 use stipend_core::quantity::{Gpus, Ppm, Span, Time};
 use stipend_core::spec::{BudgetSpec, NodeSpec, Severity};
@@ -46,7 +49,9 @@ pub struct Scenario {
     pub drain: bool,
     /// The nodes, by number.
     pub nodes: Vec<NodeSpec>,
-    /// The policy's knobs.
+    /// The pools, by number.
+    pub pools: Vec<Pool>,
+    /// The policy's knobs; a pool may have its own.
     pub knobs: Knobs,
     /// The budgets, by number, parents first.
     pub budgets: Vec<BudgetSpec>,
@@ -59,6 +64,17 @@ pub struct Scenario {
     pub(crate) trace: Option<(Trace, Rules)>,
     pub(crate) listed: Vec<Listed>,
     pub(crate) happenings: Vec<(Time, Happening)>,
+}
+
+/// One pool.
+#[derive(Clone, Debug)]
+pub struct Pool {
+    /// What it is called.
+    pub name: String,
+    /// Its knobs.
+    pub knobs: Knobs,
+    /// Where it has no GPUs, how many CPUs are counted as one.
+    pub cpus_per_gpu: Option<u32>,
 }
 
 /// What the scheduler is not told about machines and programs.
@@ -111,7 +127,7 @@ pub(crate) enum Happening {
     Release { workload: WorkloadId },
     Stick { workload: WorkloadId, lasts: Span },
     SlowStart { workload: WorkloadId, lasts: Span },
-    Share { budget: BudgetId, share: Ppm },
+    Share { budget: BudgetId, pool: Option<PoolId>, share: Ppm },
 }
 
 impl Scenario {
@@ -127,9 +143,21 @@ impl Scenario {
         resolve::resolve(&Source { file, text, overrides }, Path::new(""))
     }
 
-    /// All GPUs.
+    /// All GPUs; where no pool has any, what its pools are counted in.
     pub fn capacity(&self) -> Gpus {
-        self.nodes.iter().map(|node| Gpus(node.gpus)).sum()
+        let of_gpus = |node: &&NodeSpec| self.counts_gpus(node.pool);
+        self.nodes.iter().filter(of_gpus).map(|node| Gpus(node.gpus)).sum()
+    }
+
+    /// Whether a pool is one of those that the figures of the whole are about: those with GPUs, or all where none has any.
+    pub fn counts_gpus(&self, pool: PoolId) -> bool {
+        self.pools[pool.index()].cpus_per_gpu.is_none() || self.pools.iter().all(|pool| pool.cpus_per_gpu.is_some())
+    }
+
+    /// What is measured of it. `express_kept`: the policy keeps express nodes for short contracts.
+    pub fn window(&self, express_kept: bool) -> Window {
+        let pool = |pool: &Pool| PoolWindow { name: pool.name.clone(), cpus_per_gpu: pool.cpus_per_gpu };
+        Window { pools: self.pools.iter().map(pool).collect(), from: self.measure_from(), express_kept }
     }
 
     /// When measuring begins.

@@ -3,10 +3,11 @@
 use super::budgets::Tree;
 use super::error::ScenarioError;
 use super::file::{FailuresFile, ScenarioFile};
-use super::fit::never_fits;
+use super::fit::never_fits_any;
 use super::length::Fraction;
+use super::pool::Hardware;
 use super::source::Source;
-use super::{Failures, Model, Scenario, pool};
+use super::{Failures, Model, Scenario};
 use crate::generate::lab::{Lab, Team};
 use crate::generate::lab_file::LabFile;
 use crate::labels::Labels;
@@ -19,13 +20,13 @@ use std::path::{Path, PathBuf};
 use stipend_core::id::{BudgetId, UserId};
 use stipend_core::knobs::Knobs;
 use stipend_core::quantity::{Ppm, Span, Time};
-use stipend_core::spec::{LeafOrder, NodeSpec, PoolShare};
+use stipend_core::spec::{Features, Gang, LeafOrder, NodeSpec, Pools};
 use toml::Spanned;
 
 /// What is known while a scenario is resolved.
 pub(super) struct Parts<'a> {
     pub(super) source: &'a Source<'a>,
-    pub(super) nodes: Vec<NodeSpec>,
+    pub(super) hardware: Hardware,
     pub(super) knobs: Knobs,
     pub(super) tree: Tree,
     pub(super) labels: Labels,
@@ -38,9 +39,9 @@ pub(super) fn resolve(source: &Source<'_>, folder: &Path) -> Result<Scenario, Sc
     if file.measure.get_ref().0 == Span::ZERO {
         return Err(source.error(file.measure.span(), "measure = 0: the run would be over at once; give a length such as \"30d\""));
     }
-    let nodes = pool::nodes(source, file.pool.as_ref())?;
-    let tree = Tree::build(source, &file.budgets)?;
-    let mut parts = Parts { source, nodes, knobs: file.policy.knobs(), tree, labels: Labels::default(), users: BTreeMap::new() };
+    let hardware = Hardware::build(source, &file, folder)?;
+    let tree = Tree::build(source, &file.budgets, &hardware)?;
+    let mut parts = Parts { source, hardware, knobs: file.policy.knobs(), tree, labels: Labels::default(), users: BTreeMap::new() };
     let trace = file.trace.as_ref().map(|trace| parts.trace(trace, folder)).transpose()?;
     parts.check_root()?;
     let end = Time(file.warmup.0.0 + file.measure.get_ref().0.0);
@@ -54,7 +55,7 @@ pub(super) fn resolve(source: &Source<'_>, folder: &Path) -> Result<Scenario, Sc
     let mut happenings = file.happenings.iter().map(|one| parts.happening(one)).collect::<Result<Vec<_>, _>>()?;
     happenings.sort_by_key(|(at, _)| *at);
     let failures = file.failures.as_ref().map(|failures| parts.failures(failures)).transpose()?;
-    parts.labels.budgets = parts.tree.paths.clone();
+    parts.label();
     let model = parts.model(&file);
     Ok(Scenario {
         name: file.name,
@@ -63,7 +64,8 @@ pub(super) fn resolve(source: &Source<'_>, folder: &Path) -> Result<Scenario, Sc
         warmup: file.warmup.0,
         measure: file.measure.get_ref().0,
         drain: file.drain,
-        nodes: parts.nodes,
+        nodes: parts.hardware.nodes,
+        pools: parts.hardware.pools,
         knobs: parts.knobs,
         budgets: parts.tree.specs,
         labels: parts.labels,
@@ -93,6 +95,30 @@ impl Parts<'_> {
         self.labels.users.push(name.into());
         self.users.insert(name.into(), id);
         id
+    }
+
+    fn label(&mut self) {
+        self.labels.budgets = self.tree.paths.clone();
+        self.labels.pools = self.hardware.pools.iter().map(|pool| pool.name.clone()).collect();
+        self.labels.cpus_per_gpu = self.hardware.pools.iter().map(|pool| pool.cpus_per_gpu).collect();
+        self.labels.nodes = std::mem::take(&mut self.hardware.names);
+    }
+
+    /// The pools of a list of names.
+    pub(super) fn pools(&self, names: Option<&Spanned<Vec<String>>>) -> Result<Pools, ScenarioError> {
+        let order = self.hardware.order(names.map(|names| names.get_ref().as_slice()));
+        order.map_err(|message| self.source.error(names.map_or(0..0, Spanned::span), message))
+    }
+
+    /// The features of a list of names.
+    pub(super) fn features(&self, names: Option<&Spanned<Vec<String>>>) -> Result<Features, ScenarioError> {
+        let Some(names) = names else { return Ok(Features(0)) };
+        self.hardware.known_features(names.get_ref()).map_err(|message| self.source.error(names.span(), message))
+    }
+
+    /// Whether a gang could ever run in one of these pools.
+    pub(super) fn never_fits(&self, gang: &Gang, pools: &Pools) -> Option<String> {
+        never_fits_any(gang, pools, &self.hardware.nodes)
     }
 
     fn check_root(&self) -> Result<(), ScenarioError> {
@@ -130,6 +156,7 @@ impl Parts<'_> {
         for path in lab.behaviours.get_ref().keys() {
             self.tree.leaf(path).map_err(|message| self.source.error(lab.behaviours.span(), message))?;
         }
+        let pools = self.pools(lab.pools.as_ref())?;
         let mut teams = Vec::new();
         for (number, &budget) in leaves.iter().enumerate() {
             let path = self.tree.paths[budget.index()].clone();
@@ -138,11 +165,12 @@ impl Parts<'_> {
             let to = (lab.users as usize * (number + 1) / leaves.len()).max(from + 1);
             let users = (from..to).map(|user| self.user(Some(&format!("{name}-{}", user - from + 1)), &path)).collect();
             let behaviour = lab.behaviours.get_ref().get(&path).copied().unwrap_or_default();
-            teams.push(Team { budget, claim: self.tree.claim(budget), users, behaviour });
+            teams.push(Team { budget, claim: self.tree.claim(budget, pools.first), users, behaviour });
         }
-        let capacity_gpus = self.nodes.iter().map(|node| node.gpus).sum();
-        let lab = Lab { file: lab.clone(), teams, knobs: self.knobs.clone(), capacity_gpus };
-        match lab.gangs().iter().find_map(|gang| never_fits(gang, &self.nodes)) {
+        let accepted = |node: &&NodeSpec| pools.iter().any(|pool| pool == node.pool);
+        let capacity_gpus = self.hardware.nodes.iter().filter(accepted).map(|node| node.gpus).sum();
+        let lab = Lab { file: lab.clone(), pools, teams, knobs: self.knobs.clone(), capacity_gpus };
+        match lab.gangs().iter().find_map(|gang| self.never_fits(gang, &lab.pools)) {
             Some(message) => Err(self.source.error(file.span(), format!("{message}; a smaller lab has large = 0"))),
             None => Ok(lab),
         }
@@ -159,8 +187,7 @@ impl Parts<'_> {
             let message = "estimates: two multiples of the work such as [1.05, 2.05]; the first is above 0 and at most the second";
             return Err(self.source.error(bounds.span(), message));
         }
-        let from = if self.source.is_override(&name.span()) { Path::new("") } else { folder };
-        let path: PathBuf = from.join(name.get_ref());
+        let path: PathBuf = self.source.path(name, folder);
         let input = File::open(&path).map_err(|source| ScenarioError::Unreadable { path: path.clone(), source })?;
         let shown = path.display().to_string();
         let wrong = |message: String| ScenarioError::File { file: shown.clone(), message };
@@ -168,11 +195,14 @@ impl Parts<'_> {
         let budgets = self.team_budgets(written, &mut trace).map_err(|message| self.source.error(file.span(), message))?;
         let first_user = self.labels.users.len() as u32;
         self.labels.users.extend(trace.users.iter().cloned());
-        let gpus_per_node = self.nodes.iter().map(|node| node.gpus).max().unwrap_or(8);
-        let rules = written.rules(budgets, first_user, &self.knobs, gpus_per_node);
+        let pools = self.pools(written.pools.as_ref())?;
+        let gpus_per_node = self.hardware.nodes.iter().map(|node| node.gpus).max().unwrap_or(8);
+        let rules = Rules { pools, ..written.rules(budgets, first_user, &self.knobs, gpus_per_node) };
         // A trace has few sizes and many rows.
         let mut sizes: BTreeMap<(u32, u32), Option<String>> = BTreeMap::new();
-        trace.leave_out(|row| sizes.entry((row.members, row.gpus)).or_insert_with(|| never_fits(&rules.gang(row), &self.nodes)).clone());
+        trace.leave_out(|row| {
+            sizes.entry((row.members, row.gpus)).or_insert_with(|| self.never_fits(&rules.gang(row), &rules.pools)).clone()
+        });
         if trace.rows.is_empty() {
             return Err(wrong(format!("no row can be used{}", trace.notes())));
         }
@@ -193,11 +223,12 @@ impl Parts<'_> {
         }
         if self.tree.specs.is_empty() {
             let root = template.split('/').next().unwrap_or("trace");
-            self.tree.add(root, PoolShare { share: Ppm::ONE, ..PoolShare::default() }, LeafOrder::Priority)?;
+            self.tree.add(root, self.tree.in_all_pools(Ppm::ONE), LeafOrder::Priority)?;
         }
         let usage = trace.usage_by_team(file.shares == SharesText::Equal);
         let total: u128 = usage.iter().sum::<u128>().max(1);
-        let share = |usage: u128| PoolShare { share: Ppm((usage * 1_000_000 / total) as u32), ..PoolShare::default() };
-        paths.iter().zip(&usage).map(|(path, &usage)| self.tree.add(path, share(usage), LeafOrder::Priority)).collect()
+        let share = |usage: u128| Ppm((usage * 1_000_000 / total) as u32);
+        let mut add = |path: &str, share: Ppm| self.tree.add(path, self.tree.in_all_pools(share), LeafOrder::Priority);
+        paths.iter().zip(&usage).map(|(path, &usage)| add(path, share(usage))).collect()
     }
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use stipend_core::id::{BudgetId, PoolId, UserId};
 use stipend_core::knobs::Knobs;
 use stipend_core::quantity::{Span, Time};
-use stipend_core::spec::{Gang, OnPreempt, WorkloadKind, WorkloadSpec};
+use stipend_core::spec::{Gang, OnPreempt, Pools, WorkloadKind, WorkloadSpec};
 use toml::Spanned;
 
 /// `[trace]`.
@@ -38,6 +38,8 @@ pub(crate) struct TraceFile {
     /// The part of them that restarts; the rest ends. `end` work that is longer than the knob `end_max` restarts instead. Default 0.
     #[serde(default)]
     pub(crate) restart: Fraction,
+    /// The pools that its work accepts, the one it likes best first. Default: all that are counted in GPUs, in their order.
+    pub(crate) pools: Option<Spanned<Vec<String>>>,
     /// The part of the rows without a contract of their own that is unallocated. Default 0.
     #[serde(default)]
     pub(crate) unallocated: Fraction,
@@ -58,6 +60,8 @@ pub(crate) enum SharesText {
 /// The rules, settled for one scenario.
 #[derive(Clone, Debug)]
 pub(crate) struct Rules {
+    /// The pools that its work accepts.
+    pub(crate) pools: Pools,
     /// The budget of each team of the trace.
     pub(crate) budgets: Vec<BudgetId>,
     /// The number of the trace's first user among the scenario's users.
@@ -78,6 +82,7 @@ impl TraceFile {
     /// The rules for teams with these budgets.
     pub(crate) fn rules(&self, budgets: Vec<BudgetId>, first_user: u32, knobs: &Knobs, gpus_per_node: u32) -> Rules {
         Rules {
+            pools: PoolId(0).into(),
             budgets,
             first_user,
             min_runtime: self.min_runtime.map_or(knobs.min_runtime_max, Span::from),
@@ -127,7 +132,7 @@ impl Rules {
         let spec = WorkloadSpec {
             budget: self.budgets[row.team as usize],
             user: UserId(self.first_user + row.user),
-            pools: PoolId(0).into(),
+            pools: self.pools.clone(),
             gang: self.gang(row),
             min_runtime,
             time_limit,
@@ -173,6 +178,7 @@ mod tests {
 
     fn rules(resume: f64, restart: f64) -> Rules {
         Rules {
+            pools: PoolId(0).into(),
             budgets: vec![BudgetId(1)],
             first_user: 5,
             min_runtime: Span::hours(8),
