@@ -8,7 +8,7 @@ use std::path::Path;
 use std::str::FromStr;
 use stipend_core::Scheduler;
 use stipend_core::explain::Names;
-use stipend_core::id::PoolId;
+
 use stipend_core::quantity::Time;
 use stipend_sim::audit::{self, Report};
 use stipend_sim::baseline::{easy, fair_tree, fifo, partition, priority};
@@ -111,7 +111,7 @@ impl Scenario {
     /// What is measured under a policy.
     pub(crate) fn window(&self, policy: PolicyName) -> Window {
         // The baselines let any work onto express nodes.
-        Window { pool: PoolId(0), from: self.0.measure_from(), express_kept: policy == PolicyName::Budget }
+        self.0.window(policy == PolicyName::Budget)
     }
 
     /// An observer that writes the event log.

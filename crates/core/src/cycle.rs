@@ -38,9 +38,9 @@ pub(crate) fn run(s: &mut Scheduler, log: &mut Vec<Entry>) -> Plan {
         cycle.settle_drains();
         cycle.rest();
     }
-    let mut pending = pools::worth_walking(s);
-    let mut again = Vec::new();
-    while let Some(pool) = pools::take_next(s, &mut pending) {
+    let mut round = pools::Round::new(s);
+    while let Some(pool) = round.take_next(s) {
+        let pending = round.pending();
         let mut cycle = Cycle { pending: &pending, ..Cycle::new(s, log, &mut plan, pool) };
         // 3. Waiting allocated work, in rank order: on free GPUs, on unallocated work's, on past-contract GPUs it is licensed to take.
         cycle.walk();
@@ -49,13 +49,8 @@ pub(crate) fn run(s: &mut Scheduler, log: &mut Vec<Entry>) -> Plan {
         // 5. What stopped each class of waiting work was written down on the way; when to look again follows from it.
         cycle.finish();
         // 6. What was left to a pool that it likes better comes back if that has nothing for it.
-        if cycle.left_to_others {
-            again.push(pool);
-        }
+        round.went_through(pool, cycle.left_to_others);
         cycle.rest();
-        if pending.is_empty() {
-            pending.append(&mut again);
-        }
     }
     plan
 }

@@ -8,10 +8,9 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
-use stipend_core::id::PoolId;
 use stipend_sim::baseline::{easy, fair_tree, priority};
 use stipend_sim::engine;
-use stipend_sim::metrics::{Metrics, Window};
+use stipend_sim::metrics::Metrics;
 use stipend_sim::policy::Policy;
 use stipend_sim::result::PolicyResult;
 use stipend_sim::scenario::Scenario;
@@ -94,7 +93,7 @@ fn run(policy: &str, scenario: &Scenario, seed: u64) -> PolicyResult {
         "fair-tree" => Box::new(fair_tree(rivals.fair_tree, rivals.estimate)),
         _ => panic!("`{policy}` has nothing to tune; there are easy, priority, fair-tree"),
     };
-    let mut metrics = Metrics::new(Window { pool: PoolId(0), from: scenario.measure_from(), express_kept: false });
+    let mut metrics = Metrics::new(scenario.window(false));
     engine::run(scenario, seed, decides.as_mut(), &mut [&mut metrics], None);
     metrics.result(policy, Duration::ZERO)
 }

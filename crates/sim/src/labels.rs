@@ -1,7 +1,7 @@
 //! What budgets, users, nodes and workloads are called.
 
 use stipend_core::explain::Names;
-use stipend_core::id::{BudgetId, NodeId, UserId, WorkloadId};
+use stipend_core::id::{BudgetId, NodeId, PoolId, UserId, WorkloadId};
 use stipend_core::quantity::Time;
 
 /// Labels by number.
@@ -13,6 +13,12 @@ pub struct Labels {
     pub users: Vec<String>,
     /// The workloads that a scenario names; they have the first numbers.
     pub workloads: Vec<String>,
+    /// Pools.
+    pub pools: Vec<String>,
+    /// In a pool without GPUs, how many CPUs are counted as one.
+    pub cpus_per_gpu: Vec<Option<u32>>,
+    /// Nodes, as far as they have names.
+    pub nodes: Vec<String>,
 }
 
 impl Names for Labels {
@@ -23,7 +29,13 @@ impl Names for Labels {
         label(&self.workloads, id.index()).unwrap_or_else(|| id.to_string())
     }
     fn node(&self, id: NodeId) -> String {
-        id.to_string()
+        label(&self.nodes, id.index()).filter(|name| !name.is_empty()).unwrap_or_else(|| id.to_string())
+    }
+    fn pool(&self, id: PoolId) -> String {
+        label(&self.pools, id.index()).unwrap_or_else(|| id.to_string())
+    }
+    fn cpus_per_gpu(&self, pool: PoolId) -> Option<u32> {
+        self.cpus_per_gpu.get(pool.index()).copied().flatten()
     }
     fn user(&self, id: UserId) -> String {
         label(&self.users, id.index()).unwrap_or_else(|| id.to_string())

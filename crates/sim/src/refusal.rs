@@ -95,7 +95,7 @@ mod tests {
     use stipend_core::id::{BudgetId, NodeId, PoolId, WorkloadId};
 
     fn text(rejection: &Rejection) -> String {
-        let names = Labels { budgets: vec!["lab".into()], users: Vec::new(), workloads: vec!["pretrain".into()] };
+        let names = Labels { budgets: vec!["lab".into()], workloads: vec!["pretrain".into()], ..Labels::default() };
         Refusal { rejection, names: &names }.to_string()
     }
 

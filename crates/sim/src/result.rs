@@ -12,7 +12,7 @@ pub struct RunResult {
     pub scenario: String,
     /// What its random streams began from.
     pub seed: u64,
-    /// All GPUs of the pool, in service or not.
+    /// All GPUs, in service or not; what its pools are counted in where none has GPUs.
     pub capacity_gpus: u32,
     /// Days measured, without the warm-up.
     pub sim_days: f64,
@@ -56,6 +56,8 @@ pub struct PolicyResult {
     pub delivered_of_owed_daily: Option<f64>,
     /// Every budget, parents before children.
     pub budgets: Vec<BudgetResult>,
+    /// Every pool by itself, by number.
+    pub pools: Vec<PoolResult>,
     /// Over leaves and hours.
     pub arrears_claim_hours: Arrears,
     /// By class of allocated work.
@@ -89,7 +91,7 @@ pub struct BudgetResult {
     pub path: String,
     /// Whether work is charged to it directly; the whole's figures sum over leaves.
     pub leaf: bool,
-    /// The fraction of the pool that it is funded with, at the end.
+    /// The fraction of all GPUs that it is funded with, at the end.
     pub claim: f64,
     /// Charged GPUs of its allocated work that ran, or waited held back by no cap, on average.
     pub mean_demand_gpus: f64,
@@ -107,6 +109,31 @@ pub struct BudgetResult {
     pub useful_gpu_hours: f64,
     /// Credit that lapsed because it asked for nothing.
     pub lapsed_gpu_hours: Option<f64>,
+}
+
+/// One pool, in GPUs, or in CPUs where it has no GPUs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PoolResult {
+    /// Its name.
+    pub pool: String,
+    /// What it is counted in: `gpu` or `cpu`.
+    pub unit: String,
+    /// How many, in service or not.
+    pub capacity: u32,
+    /// What allocated work asked of it, running here, or waiting with this as its first pool, per unit of capacity.
+    pub demand_ratio: f64,
+    /// Time given to work.
+    pub occupancy: f64,
+    /// Time that led to a completion or a bank.
+    pub useful_fraction: f64,
+    /// Time lost for good.
+    pub lost_fraction: f64,
+    /// What the leaves were owed here.
+    pub owed_hours: f64,
+    /// What they got here.
+    pub delivered_hours: f64,
+    /// Σ over leaves of min(delivered, owed) / Σ owed.
+    pub delivered_of_owed: Option<f64>,
 }
 
 /// How far behind, in hours of the budget's own claim.

@@ -11,7 +11,7 @@ use stipend_core::knobs::Knobs;
 use stipend_core::quantity::{Ppm, Span, Time};
 use stipend_core::spec::{BudgetSpec, Changeset, Features, Gang, LeafOrder, NodeSpec, PoolShare, WorkloadSpec};
 use stipend_sim::log::knobs::Policy;
-use stipend_sim::metrics::{Metrics, Window};
+use stipend_sim::metrics::Metrics;
 use stipend_sim::scenario::Scenario;
 use stipend_sim::sweep::{Axis, Combination, SweepResult};
 
@@ -198,7 +198,7 @@ fn every_field_of_an_explanation_is_in_the_reference() {
 fn every_field_of_the_result_is_in_the_reference() {
     let page = page("docs/reference/result.md");
     let scenario = Scenario::load(&root().join("scenarios/tiny.toml"), &[]).unwrap_or_else(|error| panic!("{error}"));
-    let mut metrics = Metrics::new(Window { pool: PoolId(0), from: Time(0), express_kept: true });
+    let mut metrics = Metrics::new(scenario.window(true));
     let mut scheduler = Scheduler::new(Time(0));
     stipend_sim::engine::run(&scenario, 1, &mut scheduler, &mut [&mut metrics], None);
     let mut names = BTreeSet::new();

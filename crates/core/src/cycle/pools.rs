@@ -11,20 +11,47 @@ use crate::id::{PoolId, WorkloadId};
 use crate::plan::Plan;
 use crate::scheduler::Scheduler;
 
-/// The pools in which something was freed, queued or is due to be looked at again.
-pub(super) fn worth_walking(s: &Scheduler) -> Vec<usize> {
-    let is_worth = |pool: &usize| s.pools[*pool].stirred || s.now >= s.pools[*pool].retry_at;
-    (0..s.pools.len()).filter(is_worth).collect()
+/// The pools of one instant that are still to be gone through.
+pub(super) struct Round {
+    pending: Vec<usize>,
+    /// Pools in which work was left to others: they are gone through again.
+    again: Vec<usize>,
+    is_first: bool,
 }
 
-/// The pool to go through next: the first in which nobody waits who likes a pending one better, else the first.
-pub(super) fn take_next(s: &Scheduler, pending: &mut Vec<usize>) -> Option<usize> {
-    if pending.is_empty() {
-        return None;
+impl Round {
+    /// The pools in which something was freed, queued or is due to be looked at again.
+    pub(super) fn new(s: &Scheduler) -> Round {
+        let is_worth_walking = |pool: &usize| s.pools[*pool].stirred || s.now >= s.pools[*pool].retry_at;
+        Round { pending: (0..s.pools.len()).filter(is_worth_walking).collect(), again: Vec::new(), is_first: true }
     }
-    let is_last_resort = |pool: usize| s.pools[pool].queue.before.keys().any(|other| pending.contains(&other.index()));
-    let place = pending.iter().position(|pool| !is_last_resort(*pool)).unwrap_or(0);
-    Some(pending.remove(place))
+
+    /// The next pool: the first in which nobody waits who likes a pending one better, else the first.
+    pub(super) fn take_next(&mut self, s: &Scheduler) -> Option<usize> {
+        if self.pending.is_empty() {
+            self.pending.append(&mut self.again);
+            self.is_first = false;
+        }
+        if self.pending.is_empty() {
+            return None;
+        }
+        let is_last_resort = |pool: usize| s.pools[pool].queue.before.keys().any(|other| self.pending.contains(&other.index()));
+        let place = self.pending.iter().position(|pool| !is_last_resort(*pool)).unwrap_or(0);
+        Some(self.pending.remove(place))
+    }
+
+    /// The pools that work may be left to now. In a later round these are only the ones that still come in it, so that the last of a
+    /// round leaves nothing: there are at most as many rounds as pools.
+    pub(super) fn pending(&self) -> Vec<usize> {
+        let again = if self.is_first { &self.again[..] } else { &[] };
+        self.pending.iter().chain(again).copied().collect()
+    }
+
+    pub(super) fn went_through(&mut self, pool: usize, left_to_others: bool) {
+        if left_to_others {
+            self.again.push(pool);
+        }
+    }
 }
 
 /// What would stop a waiting workload in a pool if it were its turn now, found by trying it on a copy; `None` if nothing would.

@@ -54,6 +54,8 @@ pub enum Law {
     Refund,
     /// Used is never negative.
     Used,
+    /// Work of one node starts in the first of its pools that has free GPUs for it.
+    Preference,
     /// No idle GPU that waiting work of one node could use.
     Idle,
     /// Work of one node, in a leaf below its share, is served in bounded time.
@@ -98,6 +100,7 @@ pub struct Summary {
     pub idle_checks: u64,
     pub service_checks: u64,
     pub used_checks: u64,
+    pub preference_checks: u64,
 }
 
 /// The auditor's answer.
@@ -172,8 +175,8 @@ impl fmt::Display for Summary {
         )?;
         write!(
             f,
-            "{} checks for idle GPUs, {} for bounded service, {} for negative usage",
-            self.idle_checks, self.service_checks, self.used_checks
+            "{} checks for idle GPUs, {} for bounded service, {} for negative usage, {} for the order of pools",
+            self.idle_checks, self.service_checks, self.used_checks, self.preference_checks
         )
     }
 }

@@ -14,6 +14,10 @@ impl Auditor {
             return;
         }
         let slots = self.check_placement(id, &line.placement, &line.claimant);
+        if let Some((node, _)) = slots.first() {
+            let pool = self.world.nodes.rows[*node].pool;
+            self.world.workloads.get_mut(&id).expect("known").settle_in(pool);
+        }
         // Caps are judged once, when the plan is made.
         self.check_caps(id);
         self.check_express_bound(id, &slots);

@@ -1,6 +1,6 @@
 //! No idle GPU that waiting work could use: work of one node, uncapped, that nothing keeps from starting.
 
-use super::world::{Id, Workload};
+use super::world::{Home, Id, Workload};
 use super::{Auditor, Law};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,16 +15,20 @@ impl Auditor {
     pub(super) fn queue(&mut self, id: Id) {
         let workload = &self.world.workloads[&id];
         if workload.asked.members == 1 {
-            self.service.queue.entry(kind(workload)).or_default().insert(id);
+            for home in &workload.homes {
+                self.service.queue.entry(kind(workload, home)).or_default().insert(id);
+            }
         }
     }
 
     pub(super) fn unqueue(&mut self, id: Id) {
-        let kind = kind(&self.world.workloads[&id]);
-        if let Some(waiting) = self.service.queue.get_mut(&kind) {
-            waiting.remove(&id);
-            if waiting.is_empty() {
-                self.service.queue.remove(&kind);
+        let workload = &self.world.workloads[&id];
+        for kind in workload.homes.iter().map(|home| kind(workload, home)) {
+            if let Some(waiting) = self.service.queue.get_mut(&kind) {
+                waiting.remove(&id);
+                if waiting.is_empty() {
+                    self.service.queue.remove(&kind);
+                }
             }
         }
     }
@@ -50,8 +54,23 @@ impl Auditor {
         }
     }
 
+    /// What started on free GPUs in a pool that it likes less found none in those that it likes better, now that the instant is over.
+    pub(super) fn check_preference(&mut self) {
+        for (id, place) in std::mem::take(&mut self.instant.fell_back) {
+            let Some(workload) = self.world.workloads.get(&id).filter(|workload| workload.asked.members == 1) else { continue };
+            self.findings.count().preference_checks += 1;
+            let better: Vec<usize> = workload.homes[..place].iter().map(|home| home.pool).collect();
+            let missed = better.into_iter().filter(|pool| !self.is_capped(id, *pool)).find_map(|pool| self.free_node_for(id, pool));
+            if let Some(node) = missed {
+                let (label, row) = (self.world.label(id), &self.world.nodes.rows[node]);
+                let seen = format!("{label} starts in a pool that it likes less, beside free GPUs of {}", row.label);
+                self.findings.add(Law::Preference, seen, "the first of its pools that has room");
+            }
+        }
+    }
+
     fn idle_node_for(&self, id: Id, pool: usize) -> Option<usize> {
-        if !self.is_unclaimed(id) || self.is_capped(id) {
+        if !self.is_unclaimed(id) || self.is_capped(id, pool) {
             return None;
         }
         self.free_node_for(id, pool)
@@ -65,27 +84,29 @@ impl Auditor {
     }
 
     /// Whether a cap, a zero claim or a lowered limit on contracts keeps it from starting.
-    pub(super) fn is_capped(&self, id: Id) -> bool {
+    pub(super) fn is_capped(&self, id: Id, pool: usize) -> bool {
         let workload = &self.world.workloads[&id];
+        let Some(home) = workload.homes.iter().find(|home| home.pool == pool) else { return true };
         let allocated = workload.is_allocated();
-        if allocated && (self.world.budgets.rows[workload.leaf].claim == 0 || workload.contract() <= 0) {
+        if allocated && (self.world.budgets.rows[home.leaf].claim == 0 || workload.contract() <= 0) {
             return true;
         }
-        let gpus = i64::from(workload.asked.charged_gpus.max(workload.gpus()));
+        let gpus = i64::from(home.charged_gpus.max(workload.gpus()));
         let held: i64 = if allocated {
             self.world
                 .holds
                 .keys()
-                .map(|id| i64::from(self.world.workloads.get(id).map_or(0, |claimant| claimant.asked.charged_gpus.max(claimant.gpus()))))
+                .filter_map(|id| self.world.workloads.get(id).filter(|claimant| claimant.pool == pool))
+                .map(|claimant| i64::from(claimant.asked.charged_gpus.max(claimant.gpus())))
                 .sum()
         } else {
             0
         };
-        self.world.line(workload.leaf).any(|budget| {
+        self.world.line(home.leaf).any(|budget| {
             let row = &self.world.budgets.rows[budget];
             let cap = if allocated { row.gpus_max } else { row.unallocated_gpus_max };
             let is_full = cap.is_some_and(|cap| row.in_use[usize::from(!allocated)] + held + gpus > i64::from(cap));
-            is_full || (allocated && row.min_runtime_max.is_some_and(|max| workload.asked.min_runtime_ms > max))
+            is_full || (allocated && row.min_runtime_max.is_some_and(|max| home.min_runtime_ms > max))
         })
     }
 
@@ -118,6 +139,6 @@ impl Auditor {
     }
 }
 
-fn kind(workload: &Workload) -> (usize, u32, bool) {
-    (workload.pool, workload.asked.gpus_per_member, workload.is_allocated())
+fn kind(workload: &Workload, home: &Home) -> (usize, u32, bool) {
+    (home.pool, workload.asked.gpus_per_member, workload.is_allocated())
 }

@@ -115,7 +115,7 @@ impl Auditor {
         self.findings.count().charged_gpu_ms += i128::from(line.gpu_ms);
         let (Some(id), now) = (self.known(&line.workload), self.now()) else { return };
         let leaf = self.world.workloads[&id].leaf;
-        let at_leaf = self.world.budgets.rows[leaf].path == line.budget;
+        let at_leaf = self.world.budget_of(&line.pool, &line.budget) == Some(leaf);
         let length = line.to_ms - line.from_ms;
         let is_time = length > 0 && line.to_ms <= now && line.gpu_ms % length == 0 && line.gpu_ms > 0;
         let is_so = at_leaf
@@ -163,7 +163,7 @@ impl Auditor {
         let Some(id) = self.known(&line.workload) else { return };
         let leaf = self.world.workloads[&id].leaf;
         let refund_max = self.world.knobs(self.world.workloads[&id].pool).map_or(0, |knobs| knobs.refund_max_ms);
-        let at_leaf = self.world.budgets.rows[leaf].path == line.budget;
+        let at_leaf = self.world.budget_of(&line.pool, &line.budget) == Some(leaf);
         let is_so = at_leaf
             && line.to_ms > line.from_ms
             && match line.kind {
@@ -187,7 +187,7 @@ impl Auditor {
     pub(super) fn granted(&mut self, line: &Granted) {
         let at = self.now();
         let lens = self.world.pools.find(&line.pool).and_then(|pool| Some((pool, self.lens(pool)?)));
-        match (self.world.budgets.find(&line.budget), lens) {
+        match (self.world.budget_of(&line.pool, &line.budget), lens) {
             (Some(budget), Some((pool, lens))) if line.gpu_ms >= 0 => {
                 let weight = self.shares.capacity_until(at, pool, lens);
                 self.ledger.account(budget).grants.push(Grant { at, gpu_ms: line.gpu_ms, weight });
@@ -202,6 +202,10 @@ impl Auditor {
 
     pub(super) fn open_hold_bill(&mut self, id: Id, now: i64) {
         let leaf = self.world.workloads[&id].leaf;
+        // One that was given up in this instant in another pool is an account of that pool.
+        if self.ledger.hold_bills.get(&id).is_some_and(|bill| bill.leaf != leaf) {
+            self.settle_hold_bill(id);
+        }
         let bill = self.ledger.hold_bills.entry(id).or_default();
         (bill.leaf, bill.opened) = (leaf, now);
         self.ledger.closed_holds.remove(&id);
@@ -241,13 +245,17 @@ impl Auditor {
             self.ledger.account(bill.leaf).expected += i128::from(bill.gpus * (ended - bill.from) - bill.returned());
         }
         for id in std::mem::take(&mut self.ledger.closed_holds) {
-            let Some(bill) = self.ledger.hold_bills.remove(&id) else { continue };
-            if bill.charged != bill.expected {
-                let seen = format!("{} is charged {} GPU-ms for held GPUs", self.world.label(id), bill.charged);
-                self.findings.add(Law::Ledger, seen, format!("{} GPU-ms, each GPU from the end of its last occupant", bill.expected));
-            }
-            self.ledger.account(bill.leaf).expected += bill.expected - bill.refunded;
+            self.settle_hold_bill(id);
         }
+    }
+
+    fn settle_hold_bill(&mut self, id: Id) {
+        let Some(bill) = self.ledger.hold_bills.remove(&id) else { return };
+        if bill.charged != bill.expected {
+            let seen = format!("{} is charged {} GPU-ms for held GPUs", self.world.label(id), bill.charged);
+            self.findings.add(Law::Ledger, seen, format!("{} GPU-ms, each GPU from the end of its last occupant", bill.expected));
+        }
+        self.ledger.account(bill.leaf).expected += bill.expected - bill.refunded;
     }
 
     /// When the log is over: each leaf's account is the sum of its leases and holds.

@@ -1,6 +1,6 @@
 //! A workload's way: submitted, eligible, started, running, ended, waiting again.
 
-use super::world::{Id, Lease, Phase, Workload};
+use super::world::{Home, Id, Lease, Phase, Workload};
 use super::{Auditor, Law};
 use crate::log::line::{Checkpoint, Eligible, Ended, Held, Occupancy, Outcome, Requeued, Running, Started, Submitted};
 
@@ -11,18 +11,18 @@ impl Auditor {
             self.findings.add(Law::Sequence, format!("{} is submitted again", line.workload), "each workload once");
             return;
         }
-        let leaf = self.world.budgets.find(&line.budget).filter(|budget| self.world.budgets.rows[*budget].is_leaf);
-        let pool = line.pools.first().and_then(|pool| self.world.pools.find(pool));
-        let (Some(leaf), Some(pool)) = (leaf, pool) else {
+        let homes = self.homes(line);
+        let Some(first) = homes.first().filter(|_| homes.len() == line.pools.len()).copied() else {
             let seen = format!("{} in budget {} and pools {:?}", line.workload, line.budget, line.pools);
             self.findings.add(Law::Sequence, seen, "a leaf of the tree and a known pool");
             return;
         };
         self.world.add_workload(Workload {
             label: line.workload.clone(),
-            leaf,
-            pool,
+            leaf: first.leaf,
+            pool: first.pool,
             asked: line.clone(),
+            homes,
             attempts: 0,
             ran: 0,
             eligible_since: None,
@@ -31,6 +31,18 @@ impl Auditor {
             barred_by: None,
             yielded_to: None,
         });
+    }
+
+    /// What a workload is in each of its pools, as far as these and its leaf are known.
+    fn homes(&self, line: &Submitted) -> Vec<Home> {
+        let first = line.pools.first().map(|pool| (pool, line.charged_gpus, line.min_runtime_ms));
+        let others = line.others.iter().map(|other| (&other.pool, other.charged_gpus, other.min_runtime_ms));
+        let home = |(pool, charged_gpus, min_runtime_ms): (&String, u32, i64)| {
+            let pool = self.world.pools.find(pool)?;
+            let leaf = self.world.budget(pool, &line.budget).filter(|budget| self.world.budgets.rows[*budget].is_leaf)?;
+            Some(Home { pool, leaf, charged_gpus, min_runtime_ms })
+        };
+        first.into_iter().chain(others).filter_map(home).collect()
     }
 
     pub(super) fn eligible(&mut self, line: &Eligible) {
@@ -70,6 +82,16 @@ impl Auditor {
             if !workload.is_waiting() {
                 return;
             }
+        }
+        let pool = self.world.pools.find(&line.pool);
+        let Some(place) = workload.homes.iter().position(|home| Some(home.pool) == pool) else {
+            self.findings.add(Law::Node, format!("{} starts in pool {}", line.workload, line.pool), "a pool that it accepts");
+            return;
+        };
+        self.world.workloads.get_mut(&id).expect("known").settle_in(pool.expect("just found"));
+        let workload = &self.world.workloads[&id];
+        if place > 0 && !self.world.holds.contains_key(&id) {
+            self.instant.fell_back.push((id, place));
         }
         let allocated = workload.is_allocated();
         if allocated != (line.occupancy == Occupancy::Allocated) {

@@ -69,6 +69,8 @@ struct Instant {
     left: BTreeSet<usize>,
     /// Workloads whose attempt ended, or that are gone.
     ended: BTreeSet<Id>,
+    /// Workloads that started on free GPUs in a pool that is not the first of theirs, with its place among them.
+    fell_back: Vec<(Id, usize)>,
 }
 
 /// Audits a whole log.
@@ -161,6 +163,7 @@ impl Auditor {
         self.check_losses();
         self.check_plans();
         self.settle_books();
+        self.check_preference();
         self.check_idle();
         self.check_service();
         self.instant = Instant { at: self.instant.at, ..Instant::default() };
@@ -197,7 +200,7 @@ impl Auditor {
             let budget = self.world.set_budget(line);
             self.shares.note_claim(budget, self.world.budgets.rows[budget].claim, self.now());
             if let Some((parent, _)) = line.path.rsplit_once('/') {
-                *given.entry(parent.to_string()).or_default() += (line.share_percent * 10_000.0).round() as i64;
+                *given.entry(format!("{parent} in pool {}", line.pool)).or_default() += (line.share_percent * 10_000.0).round() as i64;
             }
         }
         for (parent, sum) in given.into_iter().filter(|(_, sum)| *sum > 1_000_000) {

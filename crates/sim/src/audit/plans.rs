@@ -56,6 +56,8 @@ impl Auditor {
 
     /// Only waiting allocated work takes GPUs, by a licence whose conditions hold.
     fn check_claimant(&mut self, claimant: Id, victim: Id, line: &Preempting) {
+        let pool = self.world.workloads[&victim].pool;
+        self.world.workloads.get_mut(&claimant).expect("known").settle_in(pool);
         let (by, of) = (&self.world.workloads[&claimant], &self.world.workloads[&victim]);
         let lease = self.world.lease(victim).expect("leased");
         let knobs = self.world.knobs(by.pool);

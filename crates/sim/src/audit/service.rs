@@ -39,11 +39,10 @@ impl Auditor {
         let started = std::mem::take(&mut self.service.started);
         let before = std::mem::take(&mut self.service.passed_over);
         for leaf in 0..self.world.budgets.rows.len() {
-            for pool in 0..self.world.pools.rows.len() {
-                if self.world.budgets.rows[leaf].is_leaf {
-                    self.check_used(leaf, pool);
-                    self.check_leaf_service(leaf, pool, &before, started.contains(&leaf));
-                }
+            let pool = self.world.budgets.rows[leaf].pool;
+            if self.world.budgets.rows[leaf].is_leaf {
+                self.check_used(leaf, pool);
+                self.check_leaf_service(leaf, pool, &before, started.contains(&leaf));
             }
         }
     }
@@ -54,7 +53,7 @@ impl Auditor {
         let waits = lens.now - self.world.workloads[&id].waiting_since;
         let longest = knobs.min_runtime_max_ms.max(knobs.end_max_ms);
         let bound = knobs.min_runtime_max_ms + longest + knobs.start_timeout_ms + knobs.grace_allocated_ms + knobs.retry_every_ms;
-        if waits < bound || self.is_capped(id) || !self.is_unclaimed(id) {
+        if waits < bound || self.is_capped(id, pool) || !self.is_unclaimed(id) {
             return;
         }
         self.findings.count().service_checks += 1;
@@ -62,7 +61,8 @@ impl Auditor {
         if weighed.standing_high() >= i128::from(knobs.below_share_ppm).min(1_000_000) {
             return;
         }
-        let quantum = lens.full(knobs.quantum_ms * i64::from(self.world.workloads[&id].asked.charged_gpus));
+        let charged = self.world.workloads[&id].homes.iter().find(|home| home.leaf == leaf).map_or(0, |home| home.charged_gpus);
+        let quantum = lens.full(knobs.quantum_ms * i64::from(charged));
         let needed = super::standing::Weighed { committed: weighed.committed + quantum, ..weighed }.standing_high();
         if !self.could_be_served(id, leaf, pool, needed, lens) {
             return;
@@ -82,14 +82,16 @@ impl Auditor {
     fn longest_waiting(&self, leaf: usize, pool: usize) -> Option<Id> {
         let queued =
             self.service.queue.iter().filter(|((in_pool, _, allocated), _)| *in_pool == pool && *allocated).flat_map(|(_, ids)| ids);
-        let mine = queued.filter(|id| self.world.workloads[id].leaf == leaf);
+        let mine = queued.filter(|id| self.world.workloads[id].homes.iter().any(|home| home.leaf == leaf));
         mine.copied().min_by_key(|id| (self.world.workloads[id].waiting_since, *id))
     }
 
     /// Whether some node has enough GPUs that are free, unallocated, or past their contract under a leaf that stands higher than `needed`.
     fn could_be_served(&mut self, id: Id, leaf: usize, pool: usize, needed: i128, lens: super::standing::Lens) -> bool {
-        let leaves: Vec<usize> =
-            (0..self.world.budgets.rows.len()).filter(|other| *other != leaf && self.world.budgets.rows[*other].is_leaf).collect();
+        let leaves: Vec<usize> = (0..self.world.budgets.rows.len())
+            .filter(|other| *other != leaf && self.world.budgets.rows[*other].is_leaf)
+            .collect::<Vec<_>>();
+        let leaves = leaves.into_iter().filter(|other| self.world.budgets.rows[*other].pool == pool).collect::<Vec<_>>();
         let mut higher = BTreeSet::new();
         for other in leaves {
             let weighed = self.weigh(other, pool, lens, None);

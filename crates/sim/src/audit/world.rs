@@ -63,8 +63,10 @@ pub(super) struct Gpu {
     pub(super) free_since: i64,
 }
 
+/// A budget in one pool: each pool has a tree of its own.
 pub(super) struct Budget {
     pub(super) path: String,
+    pub(super) pool: usize,
     pub(super) parent: Option<usize>,
     pub(super) is_leaf: bool,
     pub(super) claim: i64,
@@ -79,9 +81,12 @@ pub(super) struct Budget {
 
 pub(super) struct Workload {
     pub(super) label: String,
+    /// Where it holds GPUs, or held or was to hold them last; at first the first of its pools. What it asked for is as it counts there.
     pub(super) leaf: usize,
     pub(super) pool: usize,
     pub(super) asked: Submitted,
+    /// What it is in each pool that it accepts, in its order.
+    pub(super) homes: Vec<Home>,
     pub(super) attempts: u32,
     /// Running time over the attempts that ended.
     pub(super) ran: i64,
@@ -93,6 +98,15 @@ pub(super) struct Workload {
     pub(super) barred_by: Option<Id>,
     /// The claimant that it was last preempted for. While GPUs are held for that one, by a later plan too, it may be kept waiting.
     pub(super) yielded_to: Option<Id>,
+}
+
+/// A workload in one of its pools.
+#[derive(Clone, Copy)]
+pub(super) struct Home {
+    pub(super) pool: usize,
+    pub(super) leaf: usize,
+    pub(super) charged_gpus: u32,
+    pub(super) min_runtime_ms: i64,
 }
 
 pub(super) enum Phase {
@@ -234,9 +248,20 @@ impl World {
         }
     }
 
+    /// A budget of a pool by its path.
+    pub(super) fn budget(&self, pool: usize, path: &str) -> Option<usize> {
+        self.budgets.find(&in_pool(pool, path))
+    }
+
+    /// The same by the pool's label.
+    pub(super) fn budget_of(&self, pool: &str, path: &str) -> Option<usize> {
+        self.budget(self.pools.find(pool)?, path)
+    }
+
     pub(super) fn set_budget(&mut self, line: &BudgetLine) -> usize {
-        let parent = line.path.rsplit_once('/').and_then(|(parent, _)| self.budgets.find(parent));
-        let id = self.budgets.find_or_add(&line.path, || Budget::new(&line.path, parent));
+        let pool = self.pools.find_or_add(&line.pool, Pool::default);
+        let parent = line.path.rsplit_once('/').and_then(|(parent, _)| self.budget(pool, parent));
+        let id = self.budgets.find_or_add(&in_pool(pool, &line.path), || Budget::new(&line.path, pool, parent));
         if let Some(parent) = parent {
             self.budgets.rows[parent].is_leaf = false;
         }
@@ -318,10 +343,15 @@ impl Node {
     }
 }
 
+fn in_pool(pool: usize, path: &str) -> String {
+    format!("{pool}:{path}")
+}
+
 impl Budget {
-    fn new(path: &str, parent: Option<usize>) -> Budget {
+    fn new(path: &str, pool: usize, parent: Option<usize>) -> Budget {
         Budget {
             path: path.to_string(),
+            pool,
             parent,
             is_leaf: true,
             claim: 0,
@@ -343,6 +373,14 @@ impl Workload {
     pub(super) fn contract(&self) -> i64 {
         let left = self.asked.time_limit_ms.map_or(i64::MAX, |limit| (limit - self.ran).max(0));
         self.asked.min_runtime_ms.min(left)
+    }
+
+    /// From now on it counts in this pool, if it is one of its own.
+    pub(super) fn settle_in(&mut self, pool: usize) {
+        if let Some(home) = self.homes.iter().find(|home| home.pool == pool) {
+            (self.pool, self.leaf) = (home.pool, home.leaf);
+            (self.asked.charged_gpus, self.asked.min_runtime_ms) = (home.charged_gpus, home.min_runtime_ms);
+        }
     }
 
     pub(super) fn gpus(&self) -> u32 {

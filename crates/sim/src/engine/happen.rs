@@ -49,9 +49,10 @@ impl Engine<'_, '_> {
             Happening::SlowStart { workload, lasts } => {
                 self.slow_starts.insert(workload, lasts);
             }
-            Happening::Share { budget, share } => {
+            Happening::Share { budget, pool, share } => {
                 let spec = &mut self.budgets[budget.index()];
-                spec.pools[PoolId(0).index()].share = share;
+                let pools = (0..).map(PoolId).zip(&mut spec.pools).filter(|(id, _)| pool.is_none_or(|pool| pool == *id));
+                pools.for_each(|(_, in_pool)| in_pool.share = share);
                 let budgets = vec![spec.clone()];
                 let changeset =
                     Changeset { based_on: self.budgets_version, author: "scenario".into(), reason: "a happening".into(), budgets };

@@ -113,7 +113,9 @@ impl Engine<'_, '_> {
     /// Pool, nodes and budgets exist; everything that submits or fails by itself is put down.
     fn begin(&mut self) {
         let at = Time(0);
-        self.tell(at, Event::KnobsSet { pool: PoolId(0), knobs: Box::new(self.scenario.knobs.clone()) });
+        for (number, pool) in self.scenario.pools.iter().enumerate() {
+            self.tell(at, Event::KnobsSet { pool: PoolId(number as u16), knobs: Box::new(pool.knobs.clone()) });
+        }
         for (number, spec) in self.scenario.nodes.iter().enumerate() {
             self.tell(at, Event::NodeJoined { node: NodeId(number as u32), spec: spec.clone() });
         }

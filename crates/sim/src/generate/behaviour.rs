@@ -178,6 +178,7 @@ mod tests {
 
     fn recipe() -> Recipe {
         Recipe {
+            pools: stipend_core::id::PoolId(0).into(),
             gangs: vec![Gang::new(1, 4), Gang::new(3, 8)],
             gang_weights: cumulative([1.0, 1.0]),
             work: WorkLengths { median: Span::hours(3), spread: 1.0, min: Span::minutes(1), max: Span::days(3) },

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use stipend_core::id::{BudgetId, UserId};
 use stipend_core::knobs::Knobs;
 use stipend_core::quantity::{Ppm, Span, Time};
-use stipend_core::spec::Gang;
+use stipend_core::spec::{Gang, Pools};
 
 /// A leaf budget of the lab.
 #[derive(Clone, Debug)]
@@ -28,6 +28,7 @@ pub(crate) struct Team {
 #[derive(Clone, Debug)]
 pub(crate) struct Lab {
     pub(crate) file: LabFile,
+    pub(crate) pools: Pools,
     pub(crate) teams: Vec<Team>,
     pub(crate) knobs: Knobs,
     pub(crate) capacity_gpus: u32,
@@ -136,6 +137,7 @@ impl Lab {
 
     fn recipe(&self, sizes: &[(u32, u32, f64)], work: WorkLengths, resume: f64) -> Recipe {
         Recipe {
+            pools: self.pools.clone(),
             gangs: sizes.iter().map(|&(members, gpus, _)| Gang::new(members, gpus)).collect(),
             gang_weights: cumulative(sizes.iter().map(|&(_, _, weight)| weight)),
             work,
@@ -254,7 +256,14 @@ mod tests {
             users: (0..10).map(|user| UserId(number as u32 * 10 + user)).collect(),
         });
         let file = LabFile { demand: Fraction(Ppm(demand)), ..LabFile::default() };
-        Lab { file, teams: teams.collect(), knobs: Knobs::default(), capacity_gpus: 1024, behaviours: Vec::new() }
+        Lab {
+            file,
+            pools: stipend_core::id::PoolId(0).into(),
+            teams: teams.collect(),
+            knobs: Knobs::default(),
+            capacity_gpus: 1024,
+            behaviours: Vec::new(),
+        }
     }
 
     #[test]

@@ -3,11 +3,14 @@
 use crate::scenario::length::{Fraction, Length};
 use serde::Deserialize;
 use stipend_core::quantity::{Ppm, Span};
+use toml::Spanned;
 
 /// `[lab]`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct LabFile {
+    /// The pools that its work accepts, the one it likes best first. Default: all that are counted in GPUs, in their order.
+    pub(crate) pools: Option<Spanned<Vec<String>>>,
     /// Outstanding allocated GPUs of all teams together while they are on, as a multiple of the pool.
     pub(crate) demand: Fraction,
     /// The demand of the most modest team as a multiple of its claim, before all are scaled to `demand`.
@@ -44,6 +47,7 @@ impl Default for LabFile {
     fn default() -> LabFile {
         let part = |millionths| Fraction(Ppm(millionths));
         LabFile {
+            pools: None,
             demand: part(2_200_000),
             factor_min: part(600_000),
             factor_max: part(6_000_000),

@@ -3,13 +3,15 @@
 use crate::job::{Job, checkpoint_default};
 use crate::random::Random;
 use std::sync::Arc;
-use stipend_core::id::{BudgetId, PoolId, UserId};
+use stipend_core::id::{BudgetId, UserId};
 use stipend_core::quantity::{Ppm, Span};
-use stipend_core::spec::{Gang, OnPreempt, WorkloadKind, WorkloadSpec};
+use stipend_core::spec::{Gang, OnPreempt, Pools, WorkloadKind, WorkloadSpec};
 
 /// The distribution of the workloads of a stream.
 #[derive(Clone, Debug)]
 pub(crate) struct Recipe {
+    /// The pools that they accept.
+    pub(crate) pools: Pools,
     /// What the gangs may be.
     pub(crate) gangs: Vec<Gang>,
     /// Running sums of the gangs' weights.
@@ -89,7 +91,7 @@ impl Recipe {
         let spec = WorkloadSpec {
             budget,
             user,
-            pools: PoolId(0).into(),
+            pools: self.pools.clone(),
             gang,
             min_runtime,
             time_limit,
@@ -133,6 +135,7 @@ mod tests {
 
     fn recipe(resume: f64, restart: f64, min_runtimes: &[i64]) -> Recipe {
         Recipe {
+            pools: stipend_core::id::PoolId(0).into(),
             gangs: vec![Gang::new(1, 8), Gang::new(2, 8)],
             gang_weights: cumulative([3.0, 1.0]),
             work: WorkLengths { median: Span::hours(10), spread: 1.0, min: Span::minutes(1), max: Span::days(5) },

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use stipend_core::id::{BudgetId, UserId};
 use stipend_core::knobs::Knobs;
 use stipend_core::quantity::{Ppm, Span, Time};
-use stipend_core::spec::Gang;
+use stipend_core::spec::{Gang, Pools};
 use toml::Spanned;
 
 /// `[[streams]]`.
@@ -34,6 +34,10 @@ pub(crate) struct StreamFile {
     pub(crate) from: At,
     /// When it submits its last. Default: the end of the measured time.
     pub(crate) until: Option<At>,
+    /// The pools that its work accepts, the one it likes best first. Default: all that are counted in GPUs, in their order.
+    pub(crate) pools: Option<Spanned<Vec<String>>>,
+    /// What each node of its work must have.
+    pub(crate) features: Option<Spanned<Vec<String>>>,
     /// What the gangs may be.
     pub(crate) gangs: Spanned<Vec<GangText>>,
     /// How often each, in proportion. Default: equally often.
@@ -182,11 +186,11 @@ impl Stream {
 
 impl StreamFile {
     /// The distribution that this stream describes.
-    pub(crate) fn recipe(&self, knobs: &Knobs) -> Recipe {
-        let gangs: Vec<Gang> = self.gangs.get_ref().iter().map(|g| Gang::new(g.members, g.gpus_per_member)).collect();
+    pub(crate) fn recipe(&self, knobs: &Knobs, pools: Pools, gangs: Vec<Gang>) -> Recipe {
         let weights: Vec<f64> =
             if self.weights.is_empty() { vec![1.0; gangs.len()] } else { self.weights.iter().map(|w| w.value()).collect() };
         Recipe {
+            pools,
             gangs,
             gang_weights: cumulative(weights),
             work: WorkLengths {

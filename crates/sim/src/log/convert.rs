@@ -155,9 +155,10 @@ fn ledger(entry: &Entry, names: &dyn Names) -> LogEvent {
     }
 }
 
-/// One line's part for each pool that the budget has a share in.
+/// One line's part for each pool; a budget without a share in one has nothing there.
 fn budget(of: &entry::BudgetEntry, names: &dyn Names) -> impl Iterator<Item = Budget> {
-    of.spec.pools.iter().zip(&of.claims).enumerate().map(move |(pool, (share, claim))| Budget {
+    let shares = of.spec.pools.iter().copied().chain(std::iter::repeat(spec::PoolShare::default()));
+    shares.zip(&of.claims).enumerate().map(move |(pool, (share, claim))| Budget {
         id: of.spec.id.0,
         path: of.path.clone(),
         pool: names.pool(PoolId(u16::try_from(pool).expect("pool numbers are u16"))),

@@ -87,7 +87,10 @@ fn check_submitted(submitted: &Submitted) -> Result<(), String> {
     within("min_runtime_ms", submitted.min_runtime_ms, (0, TIME_MAX))?;
     within("time_limit_ms", submitted.time_limit_ms.unwrap_or(0), (0, TIME_MAX))?;
     within("expected_runtime_ms", submitted.expected_runtime_ms.unwrap_or(0), (0, TIME_MAX))?;
-    within("expected_runtime_ms", submitted.expected_runtime_ms.unwrap_or(0), (0, TIME_MAX))?;
+    for other in &submitted.others {
+        within("charged_gpus", other.charged_gpus.into(), (0, GANG_MAX as i64))?;
+        within("min_runtime_ms", other.min_runtime_ms, (0, TIME_MAX))?;
+    }
     within("checkpoint_every_ms", submitted.checkpoint_every_ms.unwrap_or(0), (0, TIME_MAX))
 }
 

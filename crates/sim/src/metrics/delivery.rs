@@ -115,6 +115,11 @@ impl Delivery {
         order
     }
 
+    /// Whether a budget is funded here.
+    pub(super) fn has_claim(&self, budget: BudgetId) -> bool {
+        self.meter(budget).claim.0 > 0
+    }
+
     /// Whether a gang of this many charged GPUs is more than its budget's claim on the capacity.
     pub(super) fn exceeds_claim(&self, budget: BudgetId, charged: Gpus) -> bool {
         let claim = i128::from(self.meter(budget).claim.0) * i128::from(self.capacity);

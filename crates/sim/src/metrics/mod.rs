@@ -27,18 +27,26 @@ use std::collections::BTreeMap;
 use stipend_core::entry::{ChargeKind, Class, Entry, Occupancy, Outcome, Placement};
 use stipend_core::id::{BudgetId, LeaseId, PoolId, WorkloadId};
 use stipend_core::quantity::{GpuMs, Gpus, Span, Time};
-use stipend_core::spec::WorkloadSpec;
 use totals::Totals;
 use waits::WaitLogs;
 
 /// The buckets of owed and delivered: an hour, counted from the end of the warm-up.
 const HOUR: Span = Span::hours(1);
 
+/// A pool that is measured.
+#[derive(Clone, Debug)]
+pub struct PoolWindow {
+    /// What it is called.
+    pub name: String,
+    /// Where it has no GPUs, how many CPUs are counted as one.
+    pub cpus_per_gpu: Option<u32>,
+}
+
 /// What to measure.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Window {
-    /// The pool measured; entries about others are passed over.
-    pub pool: PoolId,
+    /// The pools, by number. The figures of the whole are about those with GPUs, or about all where none has any.
+    pub pools: Vec<PoolWindow>,
     /// What happens before this is not counted.
     pub from: Time,
     /// Whether the policy keeps express nodes for short contracts, so that other allocated work can never fill them.
@@ -63,6 +71,17 @@ struct Truth {
     lost_unallocated: GpuMs,
 }
 
+/// What is summed for one pool.
+#[derive(Default)]
+struct Books {
+    nodes: Nodes,
+    totals: Totals,
+    delivery: Delivery,
+    truth: Truth,
+    /// The figures of the whole are about it, too.
+    is_counted: bool,
+}
+
 /// The observer that measures a run.
 pub struct Metrics {
     window: Window,
@@ -70,38 +89,40 @@ pub struct Metrics {
     now: Time,
     /// The start of the hour bucket to open next.
     next_hour: Time,
-    nodes: Nodes,
-    totals: Totals,
-    delivery: Delivery,
+    /// By pool.
+    books: Vec<Books>,
     roster: Roster,
     /// How much work each workload has that is announced but not yet submitted.
     announced: BTreeMap<WorkloadId, Span>,
     waits: WaitLogs,
     counts: Counts,
-    truth: Truth,
 }
 
 impl Metrics {
     /// Measures `window`.
     pub fn new(window: Window) -> Metrics {
+        let all_cpus = window.pools.iter().all(|pool| pool.cpus_per_gpu.is_some());
+        let books = |pool: &PoolWindow| Books { is_counted: all_cpus || pool.cpus_per_gpu.is_none(), ..Books::default() };
         Metrics {
-            window,
             now: Time::MIN,
             next_hour: window.from,
-            nodes: Nodes::default(),
-            totals: Totals::default(),
-            delivery: Delivery::default(),
+            books: window.pools.iter().map(books).collect(),
+            window,
             roster: Roster::default(),
             announced: BTreeMap::new(),
             waits: WaitLogs::default(),
             counts: Counts::default(),
-            truth: Truth::default(),
         }
     }
 
-    /// All GPUs of the pool, in service or not.
+    /// All GPUs, in service or not.
     pub fn capacity(&self) -> Gpus {
-        self.nodes.all()
+        self.counted().map(|books| books.nodes.all()).sum()
+    }
+
+    /// The pools that the figures of the whole are about.
+    fn counted(&self) -> impl Iterator<Item = &Books> + Clone {
+        self.books.iter().filter(|books| books.is_counted)
     }
 
     /// How much time was measured.
@@ -118,47 +139,65 @@ impl Metrics {
     fn advance(&mut self, at: Time) {
         while self.next_hour < at {
             let hour = self.next_hour;
-            self.totals.advance(hour);
-            if hour == self.window.from {
-                self.totals.clear();
+            for books in &mut self.books {
+                books.totals.advance(hour);
+                if hour == self.window.from {
+                    books.totals.clear();
+                }
+                books.delivery.open_hour(hour);
             }
-            self.delivery.open_hour(hour);
             self.next_hour = hour + HOUR;
         }
-        self.totals.advance(at);
+        if self.now < at {
+            self.books.iter_mut().for_each(|books| books.totals.advance(at));
+        }
         self.now = at;
     }
 
-    fn capacity_changed(&mut self, at: Time) {
-        let (main, express) = self.nodes.in_service();
-        self.totals.level.main = main;
-        self.totals.level.express = if self.window.express_kept { express } else { 0 };
-        if !self.window.express_kept {
-            self.totals.level.main += express;
-        }
-        self.delivery.set_capacity(at, main + express);
+    fn of(&mut self, pool: PoolId) -> &mut Books {
+        &mut self.books[pool.index()]
     }
 
-    fn submitted(&mut self, at: Time, workload: WorkloadId, spec: &WorkloadSpec, pool: PoolId, charged: Gpus, class: Class) {
-        let work = self.announced.remove(&workload).unwrap_or_default();
-        if pool != self.window.pool {
-            return;
+    fn capacity_changed(&mut self, at: Time, pool: PoolId) {
+        let kept = self.window.express_kept;
+        let Books { nodes, totals, delivery, .. } = self.of(pool);
+        let (main, express) = nodes.in_service();
+        totals.level.main = main;
+        totals.level.express = if kept { express } else { 0 };
+        if !kept {
+            totals.level.main += express;
         }
-        self.counts.submitted += u64::from(self.counts(at));
+        delivery.set_capacity(at, main + express);
+    }
+
+    fn submitted(&mut self, at: Time, workload: WorkloadId, budget: BudgetId, class: Class, homes: Box<[(PoolId, u32)]>) {
+        let work = self.announced.remove(&workload).unwrap_or_default();
+        // It waits in all its pools; what it asks for counts where its budget can have it, first in its order.
+        let has_claim = |(pool, _): &&(PoolId, u32)| self.books[pool.index()].delivery.has_claim(budget);
+        let (pool, charged) = *homes.iter().find(has_claim).unwrap_or(&homes[0]);
         let row = Row {
             eligible: at,
             waiting_since: at,
             work,
             placement: None,
-            budget: spec.budget,
-            charged: charged.0,
+            budget,
+            home: pool,
+            homes: if homes.len() > 1 { homes } else { Box::default() },
+            pool,
+            charged,
             class,
             phase: Phase::Waiting,
             ran: false,
-            over_claim: class != Class::Unallocated && self.delivery.exceeds_claim(spec.budget, charged),
+            over_claim: class != Class::Unallocated && self.of(pool).delivery.exceeds_claim(budget, Gpus(charged)),
         };
+        self.counts.submitted += u64::from(self.counts(at) && self.is_counted(&row));
         self.queue(at, &row);
         self.roster.insert(workload, row);
+    }
+
+    /// Whether the figures of the whole are about a workload: about those that wait for GPUs.
+    fn is_counted(&self, row: &Row) -> bool {
+        self.books[row.home.index()].is_counted
     }
 
     /// It may start (again) from now on.
@@ -184,15 +223,29 @@ impl Metrics {
         }
     }
 
-    fn started(&mut self, at: Time, lease: LeaseId, placement: &Placement) {
+    fn started(&mut self, at: Time, lease: LeaseId, pool: PoolId, placement: &Placement) {
+        let Some(row) = self.roster.get_mut(lease.workload) else { return };
+        if row.pool != pool {
+            self.move_to(at, lease.workload, pool);
+        }
         let Some(row) = self.roster.get_mut(lease.workload) else { return };
         row.phase = Phase::Leased;
         row.placement = Some(placement.clone());
         let (budget, charged, allocated) = (row.budget, row.charged, row.allocated());
         if allocated {
-            self.delivery.change(at, budget, Change::Start(charged));
+            self.of(pool).delivery.change(at, budget, Change::Start(charged));
         }
-        self.lease_gpus(at, placement, allocated, 1);
+        self.lease_gpus(at, pool, placement, allocated, 1);
+    }
+
+    /// What a waiting workload asks for counts in another of its pools from now on.
+    fn move_to(&mut self, at: Time, workload: WorkloadId, pool: PoolId) {
+        let Some(row) = self.roster.get(workload).cloned() else { return };
+        self.unqueue(at, &row);
+        let row = self.roster.get_mut(workload).expect("just seen");
+        row.settle_in(pool);
+        let row = row.clone();
+        self.queue(at, &row);
     }
 
     /// All members run: a wait is over.
@@ -202,7 +255,7 @@ impl Metrics {
             row.ran = true;
             let row = row.clone();
             self.first_wait(at, &row, true);
-        } else if row.allocated() && self.window.from <= row.waiting_since {
+        } else if row.allocated() && self.window.from <= row.waiting_since && self.books[row.home.index()].is_counted {
             self.waits.requeued.record(at - row.waiting_since);
         }
     }
@@ -216,7 +269,7 @@ impl Metrics {
             Phase::Leased => self.stopped(at, &before),
             Phase::Held | Phase::Over => {}
         }
-        let counts = u64::from(self.counts(at));
+        let counts = u64::from(self.counts(at) && self.is_counted(&before));
         match outcome {
             Outcome::Completed => {
                 self.counts.completed += counts;
@@ -244,52 +297,57 @@ impl Metrics {
     fn requeued(&mut self, at: Time, workload: WorkloadId) {
         let Some(row) = self.roster.get_mut(workload) else { return };
         (row.phase, row.waiting_since) = (Phase::Waiting, at);
+        row.settle_in(row.home);
         let row = row.clone();
         self.queue(at, &row);
     }
 
     fn queue(&mut self, at: Time, row: &Row) {
         if row.allocated() {
-            self.totals.level.demand(row.class, i64::from(row.charged));
-            self.delivery.change(at, row.budget, Change::Queue(row.charged));
+            let books = self.of(row.pool);
+            books.totals.level.demand(row.class, i64::from(row.charged));
+            books.delivery.change(at, row.budget, Change::Queue(row.charged));
         }
     }
 
     fn unqueue(&mut self, at: Time, row: &Row) {
         if row.allocated() {
-            self.totals.level.demand(row.class, -i64::from(row.charged));
-            self.delivery.change(at, row.budget, Change::Unqueue(row.charged));
+            let books = self.of(row.pool);
+            books.totals.level.demand(row.class, -i64::from(row.charged));
+            books.delivery.change(at, row.budget, Change::Unqueue(row.charged));
         }
     }
 
     /// A lease gave its GPUs back.
     fn stopped(&mut self, at: Time, row: &Row) {
         if row.allocated() {
-            self.totals.level.demand(row.class, -i64::from(row.charged));
-            self.delivery.change(at, row.budget, Change::Stop(row.charged));
+            let books = self.of(row.pool);
+            books.totals.level.demand(row.class, -i64::from(row.charged));
+            books.delivery.change(at, row.budget, Change::Stop(row.charged));
         }
         if let Some(placement) = &row.placement {
-            self.lease_gpus(at, placement, row.allocated(), -1);
+            self.lease_gpus(at, row.pool, placement, row.allocated(), -1);
         }
     }
 
-    fn lease_gpus(&mut self, at: Time, placement: &Placement, allocated: bool, sign: i64) {
+    fn lease_gpus(&mut self, at: Time, pool: PoolId, placement: &Placement, allocated: bool, sign: i64) {
         let gpus = sign * i64::from(roster::gpus(placement).0);
-        let level = &mut self.totals.level;
+        let books = self.of(pool);
+        let level = &mut books.totals.level;
         *(if allocated { &mut level.allocated } else { &mut level.unallocated }) += gpus;
-        if self.nodes.lease(placement, sign) {
-            self.capacity_changed(at);
+        if books.nodes.lease(placement, sign) {
+            self.capacity_changed(at, pool);
         }
     }
 
     fn first_wait(&mut self, at: Time, row: &Row, started: bool) {
-        if self.counts(row.eligible) {
+        if self.counts(row.eligible) && self.is_counted(row) {
             self.waits.first(row.class, row.over_claim, at - row.eligible, started);
         }
     }
 
     fn completed(&mut self, at: Time, row: &Row) {
-        if self.counts(row.eligible) {
+        if self.counts(row.eligible) && self.is_counted(row) {
             self.waits.slowdown(row.class, at - row.eligible, row.work);
         }
     }
@@ -303,8 +361,15 @@ impl Metrics {
         placement.map_or(gpu_ms, |placement| gpu_ms.min(roster::gpus(placement).over(at - self.window.from)))
     }
 
-    fn refunded(&mut self, budget: BudgetId, from: Time, to: Time, gpu_ms: GpuMs) {
-        self.delivery.refund(budget, self.window.from, (from, to), gpu_ms);
+    fn refunded(&mut self, pool: PoolId, budget: BudgetId, from: Time, to: Time, gpu_ms: GpuMs) {
+        let start = self.window.from;
+        self.of(pool).delivery.refund(budget, start, (from, to), gpu_ms);
+    }
+
+    /// What came of a lease's GPU time in its pool.
+    fn truth(&mut self, lease: LeaseId) -> &mut Truth {
+        let pool = self.roster.get(lease.workload).map_or(PoolId(0), |row| row.pool);
+        &mut self.of(pool).truth
     }
 }
 
@@ -312,22 +377,28 @@ impl Observer for Metrics {
     fn entry(&mut self, at: Time, entry: &Entry) {
         self.advance(at);
         match entry {
-            Entry::Node { node, spec, state, .. } if spec.pool == self.window.pool => {
-                self.nodes.set(*node, spec, *state);
-                self.capacity_changed(at);
+            Entry::Node { node, spec, state, .. } => {
+                self.of(spec.pool).nodes.set(*node, spec, *state);
+                self.capacity_changed(at, spec.pool);
             }
-            Entry::Budgets { budgets, .. } => self.delivery.set_budgets(at, self.window.pool, budgets),
-            Entry::Submitted { workload, spec, pool, charged_gpus, class, .. } => {
-                self.submitted(at, *workload, spec, *pool, *charged_gpus, *class);
+            Entry::Budgets { budgets, .. } => {
+                for (pool, books) in (0..).map(PoolId).zip(&mut self.books) {
+                    books.delivery.set_budgets(at, pool, budgets);
+                }
+            }
+            Entry::Submitted { workload, spec, pool, charged_gpus, class, others, .. } => {
+                let others = others.iter().map(|other| (other.pool, other.charged_gpus.0));
+                let homes = std::iter::once((*pool, charged_gpus.0)).chain(others).collect();
+                self.submitted(at, *workload, spec.budget, *class, homes);
             }
             Entry::Eligible { workload } => self.eligible(at, *workload),
             Entry::Held { workload, .. } => self.held(at, *workload),
-            Entry::Started { lease, placement, .. } => self.started(at, *lease, placement),
+            Entry::Started { lease, pool, placement, .. } => self.started(at, *lease, *pool, placement),
             Entry::Running { lease, .. } => self.running(at, *lease),
             Entry::Ended { workload, outcome, .. } => self.ended(at, *workload, *outcome),
             Entry::Requeued { workload } => self.requeued(at, *workload),
-            Entry::Refunded { budget, pool, kind: ChargeKind::Run, from, to, gpu_ms, .. } if *pool == self.window.pool => {
-                self.refunded(*budget, *from, *to, *gpu_ms);
+            Entry::Refunded { budget, pool, kind: ChargeKind::Run, from, to, gpu_ms, .. } => {
+                self.refunded(*pool, *budget, *from, *to, *gpu_ms);
             }
             _ => {}
         }
@@ -339,31 +410,31 @@ impl Observer for Metrics {
 
     fn banked(&mut self, at: Time, lease: LeaseId, gpu_ms: GpuMs) {
         let inside = self.inside(at, lease, gpu_ms);
-        self.truth.useful += inside;
-        if let Some(row) = self.roster.get(lease.workload) {
-            self.delivery.add_useful(row.budget, inside);
+        self.truth(lease).useful += inside;
+        if let Some((pool, budget)) = self.roster.get(lease.workload).map(|row| (row.pool, row.budget)) {
+            self.of(pool).delivery.add_useful(budget, inside);
         }
     }
 
     fn lost(&mut self, at: Time, lease: LeaseId, occupancy: Occupancy, gpu_ms: GpuMs) {
         let inside = self.inside(at, lease, gpu_ms);
         match occupancy {
-            Occupancy::Allocated => self.truth.lost_allocated += inside,
-            Occupancy::Unallocated => self.truth.lost_unallocated += inside,
+            Occupancy::Allocated => self.truth(lease).lost_allocated += inside,
+            Occupancy::Unallocated => self.truth(lease).lost_unallocated += inside,
         }
     }
 
     fn end(&mut self, at: Time) {
         self.advance(at);
-        self.delivery.advance_all(at);
+        self.books.iter_mut().for_each(|books| books.delivery.advance_all(at));
         for row in self.roster.take() {
             match row.phase {
                 Phase::Waiting if !row.ran => self.first_wait(at, &row, false),
-                Phase::Waiting if row.allocated() && self.counts(row.waiting_since) => {
+                Phase::Waiting if row.allocated() && self.counts(row.waiting_since) && self.is_counted(&row) => {
                     self.waits.requeued.record_unstarted(at - row.waiting_since);
                 }
                 // Stopped and never requeued: it could not go on.
-                Phase::Over => self.counts.failed += u64::from(self.counts(row.waiting_since)),
+                Phase::Over => self.counts.failed += u64::from(self.counts(row.waiting_since) && self.is_counted(&row)),
                 _ => {}
             }
         }

@@ -1,7 +1,7 @@
 //! The live workloads: a row each, found by workload number without hashing; a million that have ended cost 4 bytes each.
 
 use stipend_core::entry::{Class, Placement};
-use stipend_core::id::{BudgetId, WorkloadId};
+use stipend_core::id::{BudgetId, PoolId, WorkloadId};
 use stipend_core::quantity::{Gpus, Span, Time};
 
 /// Where a workload is in its life.
@@ -28,7 +28,13 @@ pub(super) struct Row {
     pub work: Span,
     pub placement: Option<Placement>,
     pub budget: BudgetId,
-    /// The GPUs it is charged for.
+    /// Where its waiting counts.
+    pub home: PoolId,
+    /// Where it waits, with the GPUs that it is charged for there; empty if that is one pool.
+    pub homes: Box<[(PoolId, u32)]>,
+    /// Where its demand counts now: at home while it waits, and where it runs.
+    pub pool: PoolId,
+    /// The GPUs it is charged for there.
     pub charged: u32,
     pub class: Class,
     pub phase: Phase,
@@ -39,6 +45,13 @@ pub(super) struct Row {
 }
 
 impl Row {
+    /// Its demand counts in this pool.
+    pub(super) fn settle_in(&mut self, pool: PoolId) {
+        if let Some(home) = self.homes.iter().find(|(home, _)| *home == pool) {
+            (self.pool, self.charged) = *home;
+        }
+    }
+
     /// Whether its contract is above zero, whatever a policy calls its lease.
     pub(super) fn allocated(&self) -> bool {
         self.class != Class::Unallocated

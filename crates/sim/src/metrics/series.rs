@@ -62,7 +62,11 @@ impl Ranks {
 impl Metrics {
     /// Every budget over time, parents before children.
     pub fn series(&self) -> Vec<BudgetSeries> {
-        self.delivery.in_tree_order().into_iter().map(|meter| self.one_series(meter)).collect()
+        let by_pool: Vec<(f64, Vec<&Meter>)> =
+            self.counted().map(|books| (f64::from(books.nodes.all().0), books.delivery.in_tree_order())).collect();
+        let budgets = by_pool.first().map_or(0, |(_, meters)| meters.len());
+        let of_all_pools = |place: usize| by_pool.iter().map(|(gpus, meters)| (*gpus, meters[place])).collect::<Vec<_>>();
+        (0..budgets).map(|place| self.one_series(&of_all_pools(place))).collect()
     }
 
     /// First waits by class, and waits after a requeue; a wait that never ended counts as long as it lasted, as in the result.
@@ -85,21 +89,30 @@ impl Metrics {
         classes.into_iter().map(|(class, log)| (class, Ranks::slowdowns(log))).collect()
     }
 
-    fn one_series(&self, meter: &Meter) -> BudgetSeries {
+    /// One budget by its meter in each pool, with the pool's GPUs.
+    fn one_series(&self, meters: &[(f64, &Meter)]) -> BudgetSeries {
         let last = self.last_hour();
+        let hours = meters.iter().map(|(_, meter)| meter.hours.len()).max().unwrap_or(0);
         let gpus = |of: fn(&Hour) -> Fine| {
-            let hours = meter.hours.iter().enumerate();
-            let length = |index| if index + 1 == meter.hours.len() { last } else { HOUR };
-            hours.map(|(index, hour)| of(hour).0 as f64 / Claim::WHOLE.0 as f64 / length(index).0 as f64).collect()
+            let at = |index| meters.iter().filter_map(|(_, meter)| meter.hours.get(index)).map(|hour| of(hour).0).sum::<i128>();
+            let length = |index| if index + 1 == hours { last } else { HOUR };
+            (0..hours).map(|index| at(index) as f64 / Claim::WHOLE.0 as f64 / length(index).0 as f64).collect()
         };
-        let arrears = arrears_by_hour(&meter.hours, last).into_iter();
+        let claimed: Vec<f64> = meters.iter().map(|(gpus, meter)| gpus * meter.claim.0 as f64 / Claim::WHOLE.0 as f64).collect();
+        let by_pool: Vec<_> = meters.iter().map(|(_, meter)| arrears_by_hour(&meter.hours, last)).collect();
+        // In hours of the whole claim: each pool's arrears count as much as the claim there does.
+        let arrears = |index: usize| {
+            let known = by_pool.iter().zip(&claimed).filter_map(|(hours, gpus)| Some((hours.get(index).copied()?? as f64 * gpus, gpus)));
+            let (sum, gpus) = known.fold((0.0, 0.0), |(sum, all), (part, gpus)| (sum + part, all + gpus));
+            (0.0 < gpus).then(|| sum / gpus / HOUR_MS)
+        };
         BudgetSeries {
-            path: meter.path.clone(),
-            leaf: meter.children.is_empty(),
-            claim: meter.claim.0 as f64 / Claim::WHOLE.0 as f64,
+            path: meters[0].1.path.clone(),
+            leaf: meters[0].1.children.is_empty(),
+            claim: claimed.iter().sum::<f64>() / meters.iter().map(|(gpus, _)| gpus).sum::<f64>().max(1.0),
             owed_gpus: gpus(|hour| hour.owed),
             delivered_gpus: gpus(|hour| Fine::of(hour.delivered)),
-            arrears_claim_hours: arrears.map(|ms| ms.map(|ms| ms as f64 / HOUR_MS)).collect(),
+            arrears_claim_hours: (0..hours).map(arrears).collect(),
         }
     }
 }

@@ -1,24 +1,26 @@
 //! From exact sums to the result: the only place where figures become floating point.
 
-use super::Metrics;
 use super::delivery::Meter;
 use super::figures::{Score, Sums, arrears};
 use super::hours::Fine;
+use super::totals::Totals;
 use super::waits::{SlowdownLog, WaitLog};
+use super::{Books, Metrics, PoolWindow, Truth};
 use crate::percentile::nearest_rank;
-use crate::result::{Arrears, BudgetResult, PolicyResult, Slowdown, Slowdowns, Waits, WaitsByClass};
+use crate::result::{Arrears, BudgetResult, PolicyResult, PoolResult, Slowdown, Slowdowns, Waits, WaitsByClass};
 use std::time::Duration;
 use stipend_core::quantity::{Claim, GpuMs, Span};
 
 impl Metrics {
     /// The result, once the run has ended; `wall` is how long it took.
     pub fn result(&self, policy: &str, wall: Duration) -> PolicyResult {
-        let leaves: Vec<&Meter> = self.delivery.in_tree_order().into_iter().filter(|meter| meter.children.is_empty()).collect();
-        let sums = leaves.iter().map(|meter| Sums::of(&meter.hours));
-        let owed = Fine(sums.clone().map(|sums| sums.owed.0).sum());
-        let delivered = Fine(sums.map(|sums| sums.delivered.0).sum());
+        let leaves: Vec<&Meter> = self.counted().flat_map(Books::leaves).collect();
+        let owed = Fine(self.counted().map(|books| books.owed().0).sum());
+        let delivered = Fine(self.counted().map(|books| books.delivered().0).sum());
+        let bound: i128 = self.counted().map(|books| Fine::of(books.totals.fillable).0.min(books.owed().0)).sum();
         let total = |score: fn(&[_]) -> Score| leaves.iter().map(|meter| score(&meter.hours)).fold(Score::default(), Score::plus);
-        let (totals, truth, counts) = (&self.totals, &self.truth, &self.counts);
+        let (totals, truth) = self.counted().map(|books| (books.totals, books.truth)).fold(Default::default(), Books::plus);
+        let counts = &self.counts;
         let lost = truth.lost_allocated + truth.lost_unallocated;
         let of_capacity = |part: GpuMs| fraction(part.0, totals.capacity.0);
         PolicyResult {
@@ -32,12 +34,13 @@ impl Metrics {
             lost_unallocated_fraction: of_capacity(truth.lost_unallocated),
             allocated_fraction: of_capacity(totals.allocated),
             unallocated_fraction: of_capacity(totals.unallocated),
-            owed_bound: ratio(Fine::of(totals.fillable).0.min(owed.0), owed.0).unwrap_or(1.0),
+            owed_bound: ratio(bound, owed.0).unwrap_or(1.0),
             owed_gpu_hours: fine_gpu_hours(owed),
             delivered_gpu_hours: fine_gpu_hours(delivered),
             delivered_of_owed: part(total(Score::period)),
             delivered_of_owed_daily: part(total(Score::daily)),
-            budgets: self.delivery.in_tree_order().into_iter().map(|meter| self.budget(meter)).collect(),
+            budgets: self.budgets(),
+            pools: self.books.iter().zip(&self.window.pools).map(|(books, pool)| books.result(pool)).collect(),
             arrears_claim_hours: self.arrears(&leaves),
             slowdown: Slowdowns {
                 debug: slowdown(&self.waits.slowdown_debug),
@@ -62,19 +65,33 @@ impl Metrics {
         round(self.measured().0 as f64 / (24.0 * HOUR_MS), 6)
     }
 
-    fn budget(&self, meter: &Meter) -> BudgetResult {
-        let sums = Sums::of(&meter.hours);
+    /// Every budget over all pools, each of which keeps its own account of it.
+    fn budgets(&self) -> Vec<BudgetResult> {
+        let by_pool: Vec<Vec<&Meter>> = self.counted().map(|books| books.delivery.in_tree_order()).collect();
+        let first = by_pool.first().map_or(0, Vec::len);
+        (0..first).map(|place| self.budget(&by_pool.iter().map(|meters| meters[place]).collect::<Vec<_>>())).collect()
+    }
+
+    /// One budget, by its meter in each pool. What one pool gives beyond what is owed there makes up for nothing in another.
+    fn budget(&self, meters: &[&Meter]) -> BudgetResult {
+        let sums: Vec<Sums> = meters.iter().map(|meter| Sums::of(&meter.hours)).collect();
+        let sum = |part: fn(&Sums) -> i128| fine_gpu_hours(Fine(sums.iter().map(part).sum()));
+        let score = |score: fn(&[_]) -> Score| meters.iter().map(|meter| score(&meter.hours)).fold(Score::default(), Score::plus);
+        let gpus: Vec<i128> = self.counted().map(|books| books.nodes.all().0.into()).collect();
+        let claimed: i128 = meters.iter().zip(&gpus).map(|(meter, gpus)| i128::from(meter.claim.0) * gpus).sum();
+        let demand: i128 = meters.iter().map(|meter| i128::from(meter.demand.0)).sum();
+        let all: i128 = gpus.iter().sum::<i128>().max(1);
         BudgetResult {
-            path: meter.path.clone(),
-            leaf: meter.children.is_empty(),
-            claim: round(meter.claim.0 as f64 / Claim::WHOLE.0 as f64, 9),
-            mean_demand_gpus: round(ratio(meter.demand.0.into(), self.measured().0.into()).unwrap_or(0.0), 3),
-            owed_gpu_hours: fine_gpu_hours(sums.owed),
-            delivered_gpu_hours: fine_gpu_hours(sums.delivered),
-            delivered_of_owed: part(Score::period(&meter.hours)),
-            delivered_of_owed_daily: part(Score::daily(&meter.hours)),
-            beyond_owed_gpu_hours: fine_gpu_hours(Fine((sums.delivered.0 - sums.owed.0).max(0))),
-            useful_gpu_hours: gpu_hours(meter.useful),
+            path: meters[0].path.clone(),
+            leaf: meters[0].children.is_empty(),
+            claim: round(claimed as f64 / (all * i128::from(Claim::WHOLE.0)) as f64, 9),
+            mean_demand_gpus: round(ratio(demand, self.measured().0.into()).unwrap_or(0.0), 3),
+            owed_gpu_hours: sum(|sums| sums.owed.0),
+            delivered_gpu_hours: sum(|sums| sums.delivered.0),
+            delivered_of_owed: part(score(Score::period)),
+            delivered_of_owed_daily: part(score(Score::daily)),
+            beyond_owed_gpu_hours: sum(|sums| (sums.delivered.0 - sums.owed.0).max(0)),
+            useful_gpu_hours: gpu_hours(GpuMs(meters.iter().map(|meter| meter.useful.0).sum())),
             lapsed_gpu_hours: None,
         }
     }
@@ -104,6 +121,48 @@ impl Metrics {
             largest: waits(logs.largest.clone()),
             unallocated: waits(logs.unallocated.clone()),
             requeued: waits(logs.requeued.clone()),
+        }
+    }
+}
+
+impl Books {
+    fn leaves(&self) -> impl Iterator<Item = &Meter> {
+        self.delivery.in_tree_order().into_iter().filter(|meter| meter.children.is_empty())
+    }
+
+    fn owed(&self) -> Fine {
+        Fine(self.leaves().map(|meter| Sums::of(&meter.hours).owed.0).sum())
+    }
+
+    fn delivered(&self) -> Fine {
+        Fine(self.leaves().map(|meter| Sums::of(&meter.hours).delivered.0).sum())
+    }
+
+    fn plus((totals, truth): (Totals, Truth), (more, true_too): (Totals, Truth)) -> (Totals, Truth) {
+        let truth = Truth {
+            useful: truth.useful + true_too.useful,
+            lost_allocated: truth.lost_allocated + true_too.lost_allocated,
+            lost_unallocated: truth.lost_unallocated + true_too.lost_unallocated,
+        };
+        (totals.plus(&more), truth)
+    }
+
+    /// The pool by itself, in what it is counted in.
+    fn result(&self, pool: &PoolWindow) -> PoolResult {
+        let each = f64::from(pool.cpus_per_gpu.unwrap_or(1));
+        let of_capacity = |part: GpuMs| fraction(part.0, self.totals.capacity.0);
+        let total = self.leaves().map(|meter| Score::period(&meter.hours)).fold(Score::default(), Score::plus);
+        PoolResult {
+            pool: pool.name.clone(),
+            unit: if pool.cpus_per_gpu.is_some() { "cpu" } else { "gpu" }.into(),
+            capacity: self.nodes.all().0 * pool.cpus_per_gpu.unwrap_or(1),
+            demand_ratio: of_capacity(self.totals.demand),
+            occupancy: of_capacity(self.totals.allocated + self.totals.unallocated),
+            useful_fraction: of_capacity(self.truth.useful),
+            lost_fraction: of_capacity(self.truth.lost_allocated + self.truth.lost_unallocated),
+            owed_hours: round(fine_gpu_hours(self.owed()) * each, 3),
+            delivered_hours: round(fine_gpu_hours(self.delivered()) * each, 3),
+            delivered_of_owed: part(total),
         }
     }
 }

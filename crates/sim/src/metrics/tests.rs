@@ -28,7 +28,11 @@ struct Tape(Metrics);
 impl Tape {
     /// One node of 10 GPUs, and a lab whose team `a` has 60 % and `b` 40 %, measured from minute `from` on.
     fn lab(from: i64) -> Tape {
-        let mut tape = Tape(Metrics::new(Window { pool: POOL, from: minute(from), express_kept: true }));
+        let mut tape = Tape(Metrics::new(Window {
+            pools: vec![super::PoolWindow { name: "p0".into(), cpus_per_gpu: None }],
+            from: minute(from),
+            express_kept: true,
+        }));
         tape.node(0, 0, 10, NodeState::Ready);
         tape.budgets(&[None, None, None]);
         tape
@@ -190,7 +194,7 @@ fn a_refund_that_does_not_divide_evenly_is_subtracted_exactly() {
     let gpu_ms = GpuMs(10_799_998);
     tape.say(180, Entry::Refunded { workload: WorkloadId(1), attempt: 1, budget: A, pool: POOL, kind: ChargeKind::Run, from, to, gpu_ms });
     tape.0.end(minute(180));
-    let left: i64 = tape.0.delivery.in_tree_order()[1].hours.iter().map(|hour| hour.delivered.0).sum();
+    let left: i64 = tape.0.books[0].delivery.in_tree_order()[1].hours.iter().map(|hour| hour.delivered.0).sum();
     assert_eq!(left, 2);
 }
 

@@ -1,4 +1,4 @@
-//! The pool as a whole: what is true now, and its exact integral over time.
+//! A pool as a whole: what is true now, and its exact integral over time.
 
 use stipend_core::entry::Class;
 use stipend_core::quantity::{GpuMs, Time};
@@ -61,6 +61,18 @@ impl Totals {
         self.unallocated += GpuMs(level.unallocated * ms);
         self.demand += GpuMs(level.demand * ms);
         self.fillable += GpuMs(level.fillable() * ms);
+    }
+
+    /// The sums of two pools.
+    pub(super) fn plus(&self, other: &Totals) -> Totals {
+        Totals {
+            capacity: self.capacity + other.capacity,
+            allocated: self.allocated + other.allocated,
+            unallocated: self.unallocated + other.unallocated,
+            demand: self.demand + other.demand,
+            fillable: self.fillable + other.fillable,
+            ..*self
+        }
     }
 
     /// Forgets what was summed so far; the level stays.

@@ -2,12 +2,11 @@
 
 use super::{Drawn, Recorder, page};
 use crate::engine;
-use crate::metrics::{Metrics, Window};
+use crate::metrics::Metrics;
 use crate::result::RunResult;
 use crate::scenario::Scenario;
 use std::time::Duration;
 use stipend_core::Scheduler;
-use stipend_core::id::PoolId;
 use stipend_core::quantity::Time;
 
 const SCENARIO: &str = r#"
@@ -40,7 +39,7 @@ work = "2h"
 "#;
 
 fn run<'n>(scenario: &'n Scenario) -> (Metrics, Recorder<'n>) {
-    let mut metrics = Metrics::new(Window { pool: PoolId(0), from: Time(0), express_kept: true });
+    let mut metrics = Metrics::new(scenario.window(true));
     let mut recorder = Recorder::new(&scenario.labels, Time(0));
     engine::run(scenario, 1, &mut Scheduler::new(Time(0)), &mut [&mut metrics, &mut recorder], None);
     (metrics, recorder)

@@ -4,6 +4,7 @@ mod budgets;
 mod cell;
 pub(crate) mod explained;
 pub(crate) mod meaning;
+mod pools;
 mod rows;
 mod seeds;
 pub mod sweep;

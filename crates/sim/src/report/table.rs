@@ -2,7 +2,7 @@
 
 use super::rows::{Better, Content, ROWS};
 use super::seeds::{median, worst};
-use super::{budgets, meaning};
+use super::{budgets, meaning, pools};
 use crate::result::{PolicyResult, RunResult};
 use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 
@@ -16,7 +16,8 @@ const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::none().f
 /// `with_budgets` adds a table of the budgets under the first policy.
 pub fn report(runs: &[RunResult], with_budgets: bool) -> String {
     let blocks: Vec<String> = blocks(runs[0].policies.len()).iter().map(|block| policies(runs, block).trim_fmt()).collect();
-    let mut report = format!("{}\n\n{}\n\n{}", title(runs), blocks.join("\n\n"), meaning::sentences(runs));
+    let by_pool = pools::table(runs).map(|table| format!("{table}\n\n")).unwrap_or_default();
+    let mut report = format!("{}\n\n{}\n\n{by_pool}{}", title(runs), blocks.join("\n\n"), meaning::sentences(runs));
     if with_budgets {
         report.push_str(&format!("\n\n{}", budgets::table(runs)));
     }

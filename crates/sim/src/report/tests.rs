@@ -48,6 +48,7 @@ fn policy(name: &str, owed: f64, useful: f64, debug_p90: f64) -> PolicyResult {
             leaf("lab/nlp/tulu", 0.2, owed * 0.98),
             leaf("lab/vision", 0.4, 1.0),
         ],
+        pools: Vec::new(),
         arrears_claim_hours: Arrears { p50: Some(0.0), p90: Some(18.0), max: Some(50.0) },
         slowdown: Slowdowns {
             debug: Slowdown { count: 30_000, p50: Some(1.0), p90: Some(1.1) },

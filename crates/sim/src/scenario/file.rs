@@ -3,6 +3,7 @@
 use super::file_work::{HappeningFile, WorkloadFile};
 use super::knobs::KnobsFile;
 use super::length::{Fraction, Length};
+use super::per_pool::PerPool;
 use super::rivals::RivalsFile;
 use crate::generate::behaviour::BehaviourFile;
 use crate::generate::lab_file::LabFile;
@@ -31,8 +32,13 @@ pub(crate) struct ScenarioFile {
     /// Whether the run goes on after `measure`, without new submissions, until everything has ended. Default false.
     #[serde(default)]
     pub(crate) drain: bool,
-    /// The nodes.
+    /// The nodes, where there is one pool.
     pub(crate) pool: Option<Spanned<PoolFile>>,
+    /// The pools, where there are several.
+    #[serde(default)]
+    pub(crate) pools: Vec<Spanned<PoolFile>>,
+    /// A list of nodes (CSV), each with its pool or model; pools that are not written are made from it.
+    pub(crate) node_list: Option<Spanned<String>>,
     /// The policy's knobs; what is left out has its default.
     #[serde(default)]
     pub(crate) policy: KnobsFile,
@@ -69,10 +75,15 @@ fn one() -> u64 {
     1
 }
 
-/// `[pool]`: equal nodes (`nodes`, …), or groups of them.
+/// `[pool]` or one of `[[pools]]`: equal nodes (`nodes`, …), groups of them, or a list.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PoolFile {
+    /// What it is called. A pool of `[[pools]]` needs a name.
+    pub(crate) name: Option<Spanned<String>>,
+    /// What its nodes are counted in: `gpu` (default), or `cpu` where they have no GPUs.
+    #[serde(default)]
+    pub(crate) unit: UnitText,
     /// How many equal nodes.
     #[serde(default)]
     pub(crate) nodes: u32,
@@ -90,9 +101,28 @@ pub(crate) struct PoolFile {
     /// Memory of each node in GiB. Default 0: memory is not counted.
     #[serde(default)]
     pub(crate) memory_gib: u64,
+    /// What each of its nodes has, such as `nvlink`; workloads may require it.
+    #[serde(default)]
+    pub(crate) features: Vec<String>,
     /// Further nodes that differ.
     #[serde(default)]
     pub(crate) groups: Vec<NodeGroupFile>,
+    /// Further nodes from a list (CSV): the rows whose pool or model is this pool's name, or `model`; all rows where there is one pool.
+    pub(crate) file: Option<Spanned<String>>,
+    /// What the list calls this pool. Default: its name.
+    pub(crate) model: Option<String>,
+    /// Its own knobs, over those of `[policy]`.
+    #[serde(default)]
+    pub(crate) policy: KnobsFile,
+}
+
+/// `unit` of a pool.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum UnitText {
+    #[default]
+    Gpu,
+    Cpu,
 }
 
 fn eight() -> Spanned<u32> {
@@ -109,8 +139,8 @@ fn sixteen() -> Spanned<u32> {
 pub(crate) struct NodeGroupFile {
     /// How many.
     pub(crate) nodes: u32,
-    /// GPUs of each, 1 to 64.
-    pub(crate) gpus: Spanned<u32>,
+    /// GPUs of each, 1 to 64; not of nodes that are counted in CPUs.
+    pub(crate) gpus: Option<Spanned<u32>>,
     /// The block they stand in.
     #[serde(default)]
     pub(crate) block: u32,
@@ -123,6 +153,9 @@ pub(crate) struct NodeGroupFile {
     /// Memory of each in GiB. Default 0: not counted.
     #[serde(default)]
     pub(crate) memory_gib: u64,
+    /// What each of them has beside what all nodes of the pool have.
+    #[serde(default)]
+    pub(crate) features: Vec<String>,
 }
 
 /// `[[budgets]]`.
@@ -131,14 +164,14 @@ pub(crate) struct NodeGroupFile {
 pub(crate) struct BudgetFile {
     /// Its full path, such as `lab/nlp/olmo`.
     pub(crate) path: Spanned<String>,
-    /// Its part of its parent in percent, up to four decimals. The root may leave it out.
-    pub(crate) share: Option<Spanned<f64>>,
+    /// Its part of its parent in percent, up to four decimals, in every pool or by the pool's name. The root may leave it out.
+    pub(crate) share: Option<Spanned<PerPool<f64>>>,
     /// The most GPUs its allocated work may hold at once.
-    pub(crate) gpus_max: Option<u32>,
+    pub(crate) gpus_max: Option<Spanned<PerPool<u32>>>,
     /// The most GPUs its unallocated work may hold at once.
-    pub(crate) unallocated_gpus_max: Option<u32>,
+    pub(crate) unallocated_gpus_max: Option<Spanned<PerPool<u32>>>,
     /// The longest contract that may start here.
-    pub(crate) min_runtime_max: Option<Length>,
+    pub(crate) min_runtime_max: Option<Spanned<PerPool<Length>>>,
     /// The order of its work, if it is a leaf: `priority` (default), `fifo` or `shortest-contract`.
     #[serde(default)]
     pub(crate) order: OrderText,

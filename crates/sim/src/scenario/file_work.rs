@@ -40,6 +40,10 @@ pub(crate) struct WorkloadFile {
     pub(crate) budget: Spanned<String>,
     /// Members × GPUs of each, such as `"2x8"`.
     pub(crate) gang: Spanned<GangText>,
+    /// The pools that it accepts, the one it likes best first. Default: all that are counted in GPUs, in their order.
+    pub(crate) pools: Option<Spanned<Vec<String>>>,
+    /// What each of its nodes must have.
+    pub(crate) features: Option<Spanned<Vec<String>>>,
     /// CPUs each member asks for. Default: the node's part of its GPUs.
     #[serde(default)]
     pub(crate) cpus_per_member: u32,
@@ -157,6 +161,8 @@ pub(crate) struct HappeningFile {
     pub(crate) budget: Option<String>,
     /// The budget's new share in percent.
     pub(crate) share: Option<f64>,
+    /// In which pool. Default: in all of them.
+    pub(crate) pool: Option<String>,
     /// How urgent a drain is: `maintenance`, `sick` (default) or `critical`.
     #[serde(default)]
     pub(crate) severity: SeverityText,

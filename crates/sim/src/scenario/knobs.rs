@@ -35,7 +35,11 @@ macro_rules! knob_table {
         impl KnobsFile {
             /// The knobs with what is written set and all else at its default.
             pub(crate) fn knobs(&self) -> Knobs {
-                let mut knobs = Knobs::default();
+                self.over(Knobs::default())
+            }
+
+            /// The knobs with what is written set and all else as it is there.
+            pub(crate) fn over(&self, mut knobs: Knobs) -> Knobs {
                 $(if let Some(value) = self.$name {
                     knobs.$name = value.into();
                 })*

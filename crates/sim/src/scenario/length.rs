@@ -93,7 +93,8 @@ pub(crate) fn parse_at(text: &str) -> Option<Span> {
 fn parse_gang(text: &str) -> Option<GangText> {
     let (members, gpus) = text.split_once('x').unwrap_or(("1", text));
     let gang = GangText { members: members.trim().parse().ok()?, gpus_per_member: gpus.trim().parse().ok()? };
-    ((1..=100_000).contains(&gang.members) && (1..=64).contains(&gang.gpus_per_member)).then_some(gang)
+    // Where a pool is counted in CPUs a member may have many; whether a node has so many is asked later.
+    ((1..=100_000).contains(&gang.members) && (1..=4096).contains(&gang.gpus_per_member)).then_some(gang)
 }
 
 /// A visitor that makes a `T` from a string with `parse`, and says `expected` where it cannot.
@@ -128,7 +129,7 @@ impl<'de> Deserialize<'de> for At {
 
 impl<'de> Deserialize<'de> for GangText {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<GangText, D::Error> {
-        let expected = "a gang such as \"2x8\" (members x GPUs of each, 1 to 64 GPUs a member)";
+        let expected = "a gang such as \"2x8\" (members x GPUs of each, or CPUs in a pool without GPUs)";
         d.deserialize_str(FromText { parse: parse_gang, expected })
     }
 }
@@ -186,6 +187,6 @@ mod tests {
         assert_eq!(parse_gang("2x8"), Some(GangText { members: 2, gpus_per_member: 8 }));
         assert_eq!(parse_gang("4"), Some(GangText { members: 1, gpus_per_member: 4 }));
         assert_eq!(parse_gang("0x8"), None);
-        assert_eq!(parse_gang("2x65"), None);
+        assert_eq!(parse_gang("2x4097"), None);
     }
 }

@@ -7,7 +7,9 @@ mod file_work;
 mod fit;
 mod knobs;
 pub(crate) mod length;
+mod node_list;
 pub(crate) mod overrides;
+mod per_pool;
 mod pool;
 mod replay;
 mod resolve;
@@ -20,12 +22,13 @@ use crate::generate::lab::Lab;
 use crate::generate::stream::Stream;
 use crate::job::Job;
 use crate::labels::Labels;
+use crate::metrics::{PoolWindow, Window};
 use crate::trace::Trace;
 use crate::trace::rules::Rules;
 use error::ScenarioError;
 use source::Source;
 use std::path::Path;
-use stipend_core::id::{BudgetId, NodeId, WorkloadId};
+use stipend_core::id::{BudgetId, NodeId, PoolId, WorkloadId};
 use stipend_core::knobs::Knobs;
 use stipend_core::quantity::{Gpus, Ppm, Span, Time};
 use stipend_core::spec::{BudgetSpec, NodeSpec, Severity};
@@ -50,7 +53,9 @@ pub struct Scenario {
     pub drain: bool,
     /// The nodes, by number.
     pub nodes: Vec<NodeSpec>,
-    /// The policy's knobs.
+    /// The pools, by number.
+    pub pools: Vec<Pool>,
+    /// The policy's knobs; a pool may have its own.
     pub knobs: Knobs,
     /// How the other policies are set up.
     pub rivals: Rivals,
@@ -66,6 +71,17 @@ pub struct Scenario {
     pub(crate) trace: Option<(Trace, Rules)>,
     pub(crate) listed: Vec<Listed>,
     pub(crate) happenings: Vec<(Time, Happening)>,
+}
+
+/// One pool.
+#[derive(Clone, Debug)]
+pub struct Pool {
+    /// What it is called.
+    pub name: String,
+    /// Its knobs.
+    pub knobs: Knobs,
+    /// Where it has no GPUs, how many CPUs are counted as one.
+    pub cpus_per_gpu: Option<u32>,
 }
 
 /// What the scheduler is not told about machines and programs.
@@ -118,7 +134,7 @@ pub(crate) enum Happening {
     Release { workload: WorkloadId },
     Stick { workload: WorkloadId, lasts: Span },
     SlowStart { workload: WorkloadId, lasts: Span },
-    Share { budget: BudgetId, share: Ppm },
+    Share { budget: BudgetId, pool: Option<PoolId>, share: Ppm },
 }
 
 /// Reads a point in time since the start as a scenario writes it: `26:05`, `1:00:05`, `3d4h`.
@@ -139,9 +155,21 @@ impl Scenario {
         resolve::resolve(&Source { file, text, overrides }, Path::new(""))
     }
 
-    /// All GPUs.
+    /// All GPUs; where no pool has any, what its pools are counted in.
     pub fn capacity(&self) -> Gpus {
-        self.nodes.iter().map(|node| Gpus(node.gpus)).sum()
+        let of_gpus = |node: &&NodeSpec| self.counts_gpus(node.pool);
+        self.nodes.iter().filter(of_gpus).map(|node| Gpus(node.gpus)).sum()
+    }
+
+    /// Whether a pool is one of those that the figures of the whole are about: those with GPUs, or all where none has any.
+    pub fn counts_gpus(&self, pool: PoolId) -> bool {
+        self.pools[pool.index()].cpus_per_gpu.is_none() || self.pools.iter().all(|pool| pool.cpus_per_gpu.is_some())
+    }
+
+    /// What is measured of it. `express_kept`: the policy keeps express nodes for short contracts.
+    pub fn window(&self, express_kept: bool) -> Window {
+        let pool = |pool: &Pool| PoolWindow { name: pool.name.clone(), cpus_per_gpu: pool.cpus_per_gpu };
+        Window { pools: self.pools.iter().map(pool).collect(), from: self.measure_from(), express_kept }
     }
 
     /// When measuring begins.

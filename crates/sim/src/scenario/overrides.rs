@@ -61,6 +61,9 @@ fn path_of(key: &str) -> Result<Vec<&str>, String> {
     if key == "trace" {
         return Ok(vec!["trace", "file"]);
     }
+    if let Some(("pools", rest)) = key.split_once('.') {
+        return in_pool(rest);
+    }
     if let Some((section, field)) = key.rsplit_once('.') {
         let Some((_, fields)) = sections().into_iter().find(|(name, _)| *name == section) else {
             let names: Vec<&str> = sections().iter().map(|(name, _)| *name).collect();
@@ -82,6 +85,22 @@ fn path_of(key: &str) -> Result<Vec<&str>, String> {
     Err(unknown(key, "field", &all))
 }
 
+/// `pools.h100.nodes` and `pools.h100.lookback`: a field or a knob of the pool of this name.
+fn in_pool(key: &str) -> Result<Vec<&str>, String> {
+    let Some((pool, field)) = key.split_once('.') else {
+        return Err(format!("pools.{key}: name a pool and a field of it, such as pools.h100.nodes"));
+    };
+    let (fields, knobs) = (field_names::<PoolFile>(), field_names::<KnobsFile>());
+    if fields.contains(&field) {
+        return Ok(vec!["pools", pool, field]);
+    }
+    if knobs.contains(&field) {
+        return Ok(vec!["pools", pool, "policy", field]);
+    }
+    let all: Vec<&str> = fields.iter().chain(knobs).copied().collect();
+    Err(unknown(field, &format!("field of pool {pool}"), &all))
+}
+
 fn unknown(name: &str, kind: &str, known: &[&str]) -> String {
     match nearest(name, known) {
         Some(near) => format!("there is no {kind} `{name}`; did you mean `{near}`?"),
@@ -95,21 +114,43 @@ pub(crate) fn insert<'a>(document: &mut DeTable<'a>, overrides: &'a [Override<'a
         let at = end + 1 + number..end + 1 + number;
         let (last, parents) = one.path.split_last().expect("a path has at least one part");
         let mut table = &mut *document;
+        let mut name = "";
         for parent in parents {
+            // A pool's name was followed with its section.
+            if std::mem::take(&mut name) == *parent {
+                continue;
+            }
+            let wrong = |message| ScenarioError::Override { text: one.text.into(), message };
+            if *parent == "pools" && !table.contains_key("pools") {
+                return Err(wrong("this scenario has one pool; its fields are set by pool.nodes, its knobs by their names".into()));
+            }
             let key = Spanned::new(at.clone(), Cow::Borrowed(*parent));
             let entry = table.entry(key).or_insert_with(|| Spanned::new(at.clone(), DeValue::Table(DeTable::new())));
-            let DeValue::Table(inner) = entry.get_mut() else {
-                return Err(ScenarioError::Override {
-                    text: one.text.into(),
-                    message: format!("`{parent}` is no section in this scenario"),
-                });
+            table = match entry.get_mut() {
+                DeValue::Table(inner) => inner,
+                DeValue::Array(pools) if *parent == "pools" => {
+                    name = one.path[1];
+                    named(pools, name).map_err(wrong)?
+                }
+                _ => return Err(wrong(format!("`{parent}` is no section in this scenario"))),
             };
-            table = inner;
         }
         table.remove(*last);
         table.insert(Spanned::new(at.clone(), Cow::Borrowed(*last)), Spanned::new(at, one.value.clone()));
     }
     Ok(())
+}
+
+/// The pool of this name.
+fn named<'p, 'a>(pools: &'p mut [Spanned<DeValue<'a>>], name: &str) -> Result<&'p mut DeTable<'a>, String> {
+    let own = |table: &DeTable<'a>| table.get("name").and_then(|own| own.get_ref().as_str().map(String::from));
+    let known: Vec<String> = pools.iter().filter_map(|pool| own(pool.get_ref().as_table()?)).collect();
+    let found = pools.iter_mut().filter_map(|pool| if let DeValue::Table(table) = pool.get_mut() { Some(table) } else { None });
+    let found = found.into_iter().find(|table| own(table).as_deref() == Some(name));
+    found.ok_or_else(|| {
+        let known: Vec<&str> = known.iter().map(String::as_str).collect();
+        unknown(name, "pool", &known)
+    })
 }
 
 /// The known name that differs least from `name`, if it is near.

@@ -1,7 +1,6 @@
 //! `[trace]` resolved: the file read, its teams' budgets found or made, its rules settled.
 
 use super::error::ScenarioError;
-use super::fit::never_fits;
 use super::overrides::nearest;
 use super::resolve::Parts;
 use crate::trace::Trace;
@@ -11,9 +10,9 @@ use std::collections::BTreeMap;
 use std::collections::HashMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use stipend_core::id::BudgetId;
+use stipend_core::id::{BudgetId, PoolId};
 use stipend_core::quantity::Ppm;
-use stipend_core::spec::{LeafOrder, PoolShare};
+use stipend_core::spec::{LeafOrder, Pools};
 use toml::Spanned;
 
 /// More rows than this, copies included, are a slip of the pen.
@@ -38,12 +37,14 @@ impl Parts<'_> {
         };
         let first_user = self.labels.users.len() as u32;
         self.labels.users.extend(trace.users.iter().cloned());
-        let rules = written.rules(&trace.teams, budgets, first_user, &self.knobs, &self.nodes);
+        let pools = self.pools_of_rows(written, &trace)?;
+        let rules = Rules { pools, ..written.rules(&trace.teams, budgets, first_user, &self.knobs, &self.hardware.nodes) };
         // A trace has few sizes and many rows.
         let mut sizes = HashMap::new();
         trace.leave_out(|row| {
             let gang = rules.gang(row);
-            sizes.entry(gang).or_insert_with(|| never_fits(&gang, &self.nodes)).clone()
+            let pools = &rules.pools[row.pools as usize];
+            sizes.entry((gang, row.pools)).or_insert_with(|| self.never_fits(&gang, pools)).clone()
         });
         if trace.rows.is_empty() {
             return Err(wrong(format!("no row can be used{}", trace.notes())));
@@ -60,6 +61,14 @@ impl Parts<'_> {
             trace.multiply(*copies.get_ref());
         }
         Ok((trace, rules))
+    }
+
+    /// For each list of names (kinds of GPU) in the trace the pools of those names, in the same order. Names that no pool has are passed over;
+    /// where none is left, and where a row names none, its work accepts what `[trace]` says.
+    fn pools_of_rows(&self, file: &TraceFile, trace: &Trace) -> Result<Vec<Pools>, ScenarioError> {
+        let default = self.pools(file.pools.as_ref())?;
+        let known = |names: &Vec<String>| -> Vec<PoolId> { names.iter().filter_map(|name| self.hardware.find(name).ok()).collect() };
+        Ok(trace.pools.iter().map(|names| Pools::from_order(&known(names)).unwrap_or_else(|| default.clone())).collect())
     }
 
     /// A file named in the scenario or in an override, with its path for messages.
@@ -128,7 +137,7 @@ impl Parts<'_> {
         if self.tree.specs.is_empty() {
             let below = path(file, "team");
             let root = below.split('/').next().unwrap_or("trace");
-            self.tree.add(root, PoolShare { share: Ppm::ONE, ..PoolShare::default() }, LeafOrder::Priority)?;
+            self.tree.add(root, self.tree.in_all_pools(Ppm::ONE), LeafOrder::Priority)?;
         }
         let (mut order, mut sums): (Vec<String>, BTreeMap<String, u128>) = (Vec::new(), BTreeMap::new());
         for (team, weight) in weights {
@@ -139,7 +148,8 @@ impl Parts<'_> {
             *sums.entry(path).or_default() += weight;
         }
         let total = sums.values().sum();
-        let one = |path: String| Ok((path.clone(), self.tree.add(&path, part(sums[&path], total), LeafOrder::Priority)?));
+        let one =
+            |path: String| Ok((path.clone(), self.tree.add(&path, self.tree.in_all_pools(part(sums[&path], total)), LeafOrder::Priority)?));
         order.into_iter().map(one).collect()
     }
 
@@ -191,8 +201,8 @@ fn path(file: &TraceFile, team: &str) -> String {
 }
 
 /// A part of the whole, rounded down, so that all parts together are never more than it.
-fn part(weight: u128, total: u128) -> PoolShare {
-    PoolShare { share: Ppm((weight.saturating_mul(1_000_000) / total.max(1)) as u32), ..PoolShare::default() }
+fn part(weight: u128, total: u128) -> Ppm {
+    Ppm((weight.saturating_mul(1_000_000) / total.max(1)) as u32)
 }
 
 /// Some names.

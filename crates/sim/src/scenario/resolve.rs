@@ -3,10 +3,11 @@
 use super::budgets::Tree;
 use super::error::ScenarioError;
 use super::file::{FailuresFile, ScenarioFile};
-use super::fit::never_fits;
+use super::fit::never_fits_any;
 use super::length::Fraction;
+use super::pool::Hardware;
 use super::source::Source;
-use super::{Failures, Model, Scenario, pool};
+use super::{Failures, Model, Scenario};
 use crate::generate::behaviour::{BehaviourFile, Rule};
 use crate::generate::lab::{Lab, Team};
 use crate::generate::lab_file::LabFile;
@@ -17,13 +18,13 @@ use std::path::Path;
 use stipend_core::id::{BudgetId, UserId};
 use stipend_core::knobs::Knobs;
 use stipend_core::quantity::{Ppm, Span, Time};
-use stipend_core::spec::NodeSpec;
+use stipend_core::spec::{Features, Gang, NodeSpec, Pools};
 use toml::Spanned;
 
 /// What is known while a scenario is resolved.
 pub(super) struct Parts<'a> {
     pub(super) source: &'a Source<'a>,
-    pub(super) nodes: Vec<NodeSpec>,
+    pub(super) hardware: Hardware,
     pub(super) knobs: Knobs,
     pub(super) tree: Tree,
     pub(super) labels: Labels,
@@ -36,9 +37,9 @@ pub(super) fn resolve(source: &Source<'_>, folder: &Path) -> Result<Scenario, Sc
     if file.measure.get_ref().0 == Span::ZERO {
         return Err(source.error(file.measure.span(), "measure = 0: the run would be over at once; give a length such as \"30d\""));
     }
-    let nodes = pool::nodes(source, file.pool.as_ref())?;
-    let tree = Tree::build(source, &file.budgets)?;
-    let mut parts = Parts { source, nodes, knobs: file.policy.knobs(), tree, labels: Labels::default(), users: BTreeMap::new() };
+    let hardware = Hardware::build(source, &file, folder)?;
+    let tree = Tree::build(source, &file.budgets, &hardware)?;
+    let mut parts = Parts { source, hardware, knobs: file.policy.knobs(), tree, labels: Labels::default(), users: BTreeMap::new() };
     let trace = file.trace.as_ref().map(|trace| parts.trace(trace, folder)).transpose()?;
     parts.check_root()?;
     let end = Time(file.warmup.0.0 + file.measure.get_ref().0.0);
@@ -53,7 +54,7 @@ pub(super) fn resolve(source: &Source<'_>, folder: &Path) -> Result<Scenario, Sc
     let mut happenings = file.happenings.iter().map(|one| parts.happening(one)).collect::<Result<Vec<_>, _>>()?;
     happenings.sort_by_key(|(at, _)| *at);
     let failures = file.failures.as_ref().map(|failures| parts.failures(failures)).transpose()?;
-    parts.labels.budgets = parts.tree.paths.clone();
+    parts.label();
     let model = parts.model(&file);
     Ok(Scenario {
         name: file.name,
@@ -62,7 +63,8 @@ pub(super) fn resolve(source: &Source<'_>, folder: &Path) -> Result<Scenario, Sc
         warmup: file.warmup.0,
         measure: file.measure.get_ref().0,
         drain: file.drain,
-        nodes: parts.nodes,
+        nodes: parts.hardware.nodes,
+        pools: parts.hardware.pools,
         knobs: parts.knobs,
         rivals: file.rivals.rivals(),
         budgets: parts.tree.specs,
@@ -113,6 +115,30 @@ impl Parts<'_> {
         Ok(Rule { team, users: users.as_ref().map_or(1.0, |users| users.get_ref().value()), what: *what })
     }
 
+    fn label(&mut self) {
+        self.labels.budgets = self.tree.paths.clone();
+        self.labels.pools = self.hardware.pools.iter().map(|pool| pool.name.clone()).collect();
+        self.labels.cpus_per_gpu = self.hardware.pools.iter().map(|pool| pool.cpus_per_gpu).collect();
+        self.labels.nodes = std::mem::take(&mut self.hardware.names);
+    }
+
+    /// The pools of a list of names.
+    pub(super) fn pools(&self, names: Option<&Spanned<Vec<String>>>) -> Result<Pools, ScenarioError> {
+        let order = self.hardware.order(names.map(|names| names.get_ref().as_slice()));
+        order.map_err(|message| self.source.error(names.map_or(0..0, Spanned::span), message))
+    }
+
+    /// The features of a list of names.
+    pub(super) fn features(&self, names: Option<&Spanned<Vec<String>>>) -> Result<Features, ScenarioError> {
+        let Some(names) = names else { return Ok(Features(0)) };
+        self.hardware.known_features(names.get_ref()).map_err(|message| self.source.error(names.span(), message))
+    }
+
+    /// Whether a gang could ever run in one of these pools.
+    pub(super) fn never_fits(&self, gang: &Gang, pools: &Pools) -> Option<String> {
+        never_fits_any(gang, pools, &self.hardware.nodes)
+    }
+
     fn check_root(&self) -> Result<(), ScenarioError> {
         if !self.tree.specs.is_empty() {
             return Ok(());
@@ -145,6 +171,7 @@ impl Parts<'_> {
         if lab.factor_min.0 == Ppm(0) || lab.factor_max < lab.factor_min {
             return Err(self.source.error(file.span(), "factor_min and factor_max: the first is above 0 and at most the second"));
         }
+        let pools = self.pools(lab.pools.as_ref())?;
         let mut teams = Vec::new();
         for (number, &budget) in leaves.iter().enumerate() {
             let path = self.tree.paths[budget.index()].clone();
@@ -152,11 +179,12 @@ impl Parts<'_> {
             let from = lab.users as usize * number / leaves.len();
             let to = (lab.users as usize * (number + 1) / leaves.len()).max(from + 1);
             let users = (from..to).map(|user| self.user(Some(&format!("{name}-{}", user - from + 1)), &path)).collect();
-            teams.push(Team { budget, claim: self.tree.claim(budget), users });
+            teams.push(Team { budget, claim: self.tree.claim(budget, pools.first), users });
         }
-        let capacity_gpus = self.nodes.iter().map(|node| node.gpus).sum();
-        let lab = Lab { file: lab.clone(), teams, knobs: self.knobs.clone(), capacity_gpus, behaviours: behaviours.to_vec() };
-        match lab.gangs().iter().find_map(|gang| never_fits(gang, &self.nodes)) {
+        let accepted = |node: &&NodeSpec| pools.iter().any(|pool| pool == node.pool);
+        let capacity_gpus = self.hardware.nodes.iter().filter(accepted).map(|node| node.gpus).sum();
+        let lab = Lab { file: lab.clone(), pools, teams, knobs: self.knobs.clone(), capacity_gpus, behaviours: behaviours.to_vec() };
+        match lab.gangs().iter().find_map(|gang| self.never_fits(gang, &lab.pools)) {
             Some(message) => Err(self.source.error(file.span(), format!("{message}; a smaller lab has large = 0"))),
             None => Ok(lab),
         }

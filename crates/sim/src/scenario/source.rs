@@ -6,6 +6,8 @@ use super::overrides;
 use serde::Deserialize;
 use std::fmt;
 use std::ops::Range;
+use std::path::{Path, PathBuf};
+use toml::Spanned;
 use toml::de::{DeTable, Deserializer};
 
 /// A scenario's text and its overrides. What an override sets has a span beyond the end of the text, which leads back to it.
@@ -48,6 +50,12 @@ impl Source<'_> {
     /// An error about what is written at `span`.
     pub(crate) fn error(&self, span: Range<usize>, message: impl Into<String>) -> ScenarioError {
         ScenarioError::At { place: Box::new(self.place(span)), message: message.into() }
+    }
+
+    /// A file that is named here: relative to the scenario's folder, or to the current one where an override names it.
+    pub(crate) fn path(&self, name: &Spanned<String>, folder: &Path) -> PathBuf {
+        let from = if self.is_override(&name.span()) { Path::new("") } else { folder };
+        from.join(name.get_ref())
     }
 
     /// Which override is at `span`, if it is one.

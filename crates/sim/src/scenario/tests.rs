@@ -150,3 +150,99 @@ fn every_scenario_of_the_project_can_be_read() {
     }
     assert!(read > 5);
 }
+
+const TWO: &str = "[[pools]]\nname = \"h100\"\nnodes = 2\nfeatures = [\"nvlink\"]\n[[pools]]\nname = \"a100\"\nnodes = 1\n\
+                   policy = { lookback = \"1d\" }\ngroups = [{ nodes = 2, gpus = 4, block = 7 }]\n";
+
+fn listed(scenario: &Scenario) -> &stipend_core::spec::WorkloadSpec {
+    &scenario.listed[0].job.spec
+}
+
+#[test]
+fn several_pools_with_their_own_knobs_and_shares() {
+    let lab = LAB.replace("share = 60", "share = { h100 = 60, a100 = 10 }\ngpus_max = { h100 = 8 }");
+    let work = WORK.replace("gang", "pools = [\"a100\", \"h100\"]\nfeatures = [\"nvlink\"]\ngang");
+    let scenario = read(&[HEAD, TWO, &lab, &work], &[]).expect("right");
+    assert_eq!((scenario.capacity(), scenario.labels.pools.join(" ")), (Gpus(32), "h100 a100".into()));
+    assert_eq!((scenario.pools[0].knobs.lookback, scenario.pools[1].knobs.lookback), (Span::days(7), Span::days(1)));
+    let of_a = &scenario.budgets[1].pools;
+    assert_eq!((of_a[0].share, of_a[1].share, of_a[0].gpus_max, of_a[1].gpus_max), (Ppm(600_000), Ppm(100_000), Some(Gpus(8)), None));
+    assert_eq!(listed(&scenario).pools.iter().collect::<Vec<_>>(), [PoolId(1), PoolId(0)]);
+    assert_eq!((listed(&scenario).gang.features.0, scenario.nodes[0].features.0, scenario.nodes[2].features.0), (1, 1, 0));
+    let any = read(&[HEAD, TWO, LAB, WORK], &[]).expect("right");
+    assert_eq!(listed(&any).pools.iter().collect::<Vec<_>>(), [PoolId(0), PoolId(1)], "all of them, in their order");
+    let set = read(&[HEAD, TWO, LAB, WORK], &["pools.a100.nodes=5", "pools.h100.lookback=2d", "quantum=1m"]).expect("right");
+    assert_eq!((set.nodes.len(), set.pools[0].knobs.lookback, set.pools[1].knobs.quantum), (9, Span::days(2), Span::minutes(1)));
+}
+
+#[test]
+fn pools_that_are_wrong() {
+    wrong(&[HEAD, POOL, TWO, LAB, WORK], &[], "t.toml:4: `[pool]`: there are [[pools]], too: write one [pool], or [[pools]] with names");
+    wrong(&[HEAD, "[[pools]]\nnodes = 1\n", LAB, WORK], &[], "t.toml:4: `[[pools]]`: a pool of [[pools]] needs a name = \"h100\"");
+    let work = WORK.replace("gang", "pools = [\"a10\"]\ngang");
+    wrong(&[HEAD, TWO, LAB, &work], &[], "t.toml:21: `pools = [\"a10\"]`: there is no pool `a10`; did you mean `a100`?");
+    let work = WORK.replace("gang", "features = [\"nvlnk\"]\ngang");
+    wrong(&[HEAD, TWO, LAB, &work], &[], "t.toml:21: `features = [\"nvlnk\"]`: features: no node has `nvlnk`; did you mean `nvlink`?");
+    let lab = LAB.replace("share = 60", "share = { h10 = 60 }");
+    wrong(&[HEAD, TWO, &lab, WORK], &[], "t.toml:17: `share = { h10 = 60 }`: there is no pool `h10`; did you mean `h100`?");
+    wrong(&[HEAD, TWO, LAB, WORK], &["pools.a10.nodes=5"], "--set pools.a10.nodes=5: there is no pool `a10`; did you mean `a100`?");
+    let message = "--set pools.a100.nods=5: there is no field of pool a100 `nods`; did you mean `nodes`?";
+    wrong(&[HEAD, TWO, LAB, WORK], &["pools.a100.nods=5"], message);
+    let message = "--set pools.x.nodes=5: this scenario has one pool; its fields are set by pool.nodes, its knobs by their names";
+    wrong(&[HEAD, POOL, LAB, WORK], &["pools.x.nodes=5"], message);
+}
+
+#[test]
+fn a_pool_without_gpus_is_counted_in_cpus() {
+    let pool = "[pool]\nname = \"cpu\"\nunit = \"cpu\"\nnodes = 2\ncpus = 200\n";
+    let scenario = read(&[HEAD, pool, LAB, &WORK.replace("2x8", "1x33")], &[]).expect("right");
+    // 200 CPUs in words of 64 bits: four are counted as one.
+    assert_eq!((scenario.pools[0].cpus_per_gpu, scenario.nodes[0].gpus, scenario.nodes[0].cpus), (Some(4), 50, 0));
+    assert_eq!(listed(&scenario).gang.gpus_per_member, 9);
+    let message = "t.toml:4: `[pool]`: pool cpu: every node of it needs cpus = 96, for it is counted in CPUs";
+    wrong(&[HEAD, &pool.replace("cpus = 200\n", ""), LAB, WORK], &[], message);
+    let mixed = "[[pools]]\nname = \"h100\"\nnodes = 1\n[[pools]]\nname = \"cpu\"\nunit = \"cpu\"\nnodes = 1\ncpus = 64\n";
+    let work = WORK.replace("gang", "pools = [\"h100\", \"cpu\"]\ngang");
+    let message = "t.toml:20: `pools = [\"h100\", \"cpu\"]`: pools: h100 and cpu are not counted in the same; a gang is so many GPUs or so \
+                   many CPUs";
+    wrong(&[HEAD, mixed, LAB, &work], &[], message);
+}
+
+/// A scenario with a list of nodes beside it.
+fn with_list(name: &str, list: &str, scenario: &str) -> Result<Scenario, String> {
+    let folder = std::env::temp_dir().join(format!("stipend-nodes-{name}-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder for the test");
+    std::fs::write(folder.join("nodes.csv"), list).expect("the list");
+    std::fs::write(folder.join("s.toml"), scenario).expect("the scenario");
+    let read = Scenario::load(&folder.join("s.toml"), &[]).map_err(|error| error.to_string());
+    std::fs::remove_dir_all(&folder).expect("the folder is ours");
+    read
+}
+
+#[test]
+fn nodes_from_a_list_make_pools() {
+    let list = "sn,cpu_milli,memory_mib,gpu,model\nn-0,64000,262144,2,P100\nn-1,96000,393216,8,V100\nn-2,96500,393216,0,\nn-3,64000,262144,2,P100\n";
+    let head = [HEAD, "node_list = \"nodes.csv\"\n", LAB, &WORK.replace("2x8", "1x8")].concat();
+    let scenario = with_list("pools", list, &head).expect("right");
+    assert_eq!(scenario.labels.pools, ["P100", "V100", "cpu"]);
+    assert_eq!(scenario.labels.nodes, ["n-0", "n-3", "n-1", "n-2"]);
+    assert_eq!(scenario.pools.iter().map(|pool| pool.cpus_per_gpu).collect::<Vec<_>>(), [None, None, Some(2)]);
+    let first = &scenario.nodes[0];
+    assert_eq!((first.gpus, first.cpus, first.memory >> 30, scenario.nodes[3].gpus), (2, 64, 256, 48));
+    assert_eq!(scenario.capacity(), Gpus(12), "those with GPUs");
+}
+
+#[test]
+fn nodes_from_a_list_of_ones_own() {
+    let list = "Name,Count,GPUs,Block,Features,Express,rack\nrow,3,8,b1,nvlink|fast,false,7\nlast,1,4,b2,,true,8\n";
+    let pool = "[pool]\nname = \"main\"\nfile = \"nodes.csv\"\n";
+    let work = WORK.replace("gang", "features = [\"fast\"]\ngang");
+    let scenario = with_list("own", list, &[HEAD, pool, LAB, &work].concat()).expect("right");
+    assert_eq!((scenario.labels.nodes.join(" "), scenario.labels.pools.join(" ")), ("row-0 row-1 row-2 last".into(), "main".into()));
+    assert!(scenario.nodes[0].block == scenario.nodes[2].block && scenario.nodes[2].block != scenario.nodes[3].block);
+    assert!(scenario.nodes[3].express && listed(&scenario).gang.features.0 == 0b10);
+    let bad = with_list("bad", "gpus\n8\n-1\n", &[HEAD, pool, LAB, WORK].concat()).expect_err("not a number");
+    assert!(bad.ends_with("nodes.csv: line 3: gpus = -1: expected a whole number that is not negative"), "{bad}");
+    let bad = with_list("none", "name,rack\na,1\n", &[HEAD, pool, LAB, WORK].concat()).expect_err("no GPUs");
+    assert!(bad.contains("the columns are name, rack; one of gpus, gpu, cpus, cpu or cpu_milli is needed"), "{bad}");
+}

@@ -2,7 +2,6 @@
 
 use super::error::ScenarioError;
 use super::file_work::{HappeningFile, WhatText, WorkloadFile};
-use super::fit::never_fits;
 use super::resolve::Parts;
 use super::{Happening, Listed, StreamPlan};
 use crate::generate::behaviour::Behaviour;
@@ -11,9 +10,9 @@ use crate::job::{Job, checkpoint_default};
 use crate::random::{Purpose, Random};
 use std::collections::VecDeque;
 use std::sync::Arc;
-use stipend_core::id::{NodeId, PoolId, WorkloadId};
+use stipend_core::id::{NodeId, WorkloadId};
 use stipend_core::quantity::{Ppm, Span, Time};
-use stipend_core::spec::{Features, Gang, OnPreempt, WorkloadSpec};
+use stipend_core::spec::{Gang, OnPreempt, WorkloadSpec};
 use toml::Spanned;
 
 impl Parts<'_> {
@@ -60,15 +59,15 @@ impl Parts<'_> {
         if file.work.get_ref().0 == Span::ZERO {
             return Err(self.source.error(file.work.span(), "work = 0: a workload has some work to do, such as \"10m\""));
         }
+        let pools = self.pools(file.pools.as_ref())?;
         let gang = Gang {
-            members: file.gang.get_ref().members,
-            gpus_per_member: file.gang.get_ref().gpus_per_member,
             cpus_per_member: file.cpus_per_member,
             memory_per_member: file.memory_gib_per_member << 30,
-            features: Features(0),
+            features: self.features(file.features.as_ref())?,
             same_block: file.same_block,
+            ..self.hardware.gang(&pools, file.gang.get_ref())
         };
-        if let Some(message) = never_fits(&gang, &self.nodes) {
+        if let Some(message) = self.never_fits(&gang, &pools) {
             return Err(self.source.error(file.gang.span(), message));
         }
         let min_runtime = if on_preempt == OnPreempt::End { time_limit.unwrap_or_default() } else { file.min_runtime.0 };
@@ -76,7 +75,7 @@ impl Parts<'_> {
         let spec = WorkloadSpec {
             budget,
             user,
-            pools: PoolId(0).into(),
+            pools,
             gang,
             min_runtime,
             time_limit,
@@ -106,8 +105,11 @@ impl Parts<'_> {
             );
             return Err(self.source.error(file.gangs.span(), message));
         }
-        let recipe = file.recipe(&self.knobs);
-        if let Some(message) = recipe.gangs.iter().find_map(|gang| never_fits(gang, &self.nodes)) {
+        let pools = self.pools(file.pools.as_ref())?;
+        let features = self.features(file.features.as_ref())?;
+        let gangs = gangs.iter().map(|gang| Gang { features, ..self.hardware.gang(&pools, gang) }).collect();
+        let recipe = file.recipe(&self.knobs, pools, gangs);
+        if let Some(message) = recipe.gangs.iter().find_map(|gang| self.never_fits(gang, &recipe.pools)) {
             return Err(self.source.error(file.gangs.span(), message));
         }
         let stream = Stream {
@@ -158,7 +160,7 @@ impl Parts<'_> {
     }
 
     fn node(&self, file: &HappeningFile) -> Result<NodeId, String> {
-        let nodes = self.nodes.len();
+        let nodes = self.hardware.nodes.len();
         match file.node {
             Some(node) if (node as usize) < nodes => Ok(NodeId(node)),
             Some(node) => Err(format!("node = {node}: the nodes are numbered from 0 to {}", nodes - 1)),
@@ -177,6 +179,7 @@ impl Parts<'_> {
         let (Some(path), Some(share)) = (&file.budget, file.share) else {
             return Err("it needs budget = \"lab/nlp\" and share = 25: whose share, and the new one in percent".into());
         };
-        Ok(Happening::Share { budget: self.tree.find(path)?, share: super::budgets::percent(share)? })
+        let pool = file.pool.as_ref().map(|pool| self.hardware.find(pool)).transpose()?;
+        Ok(Happening::Share { budget: self.tree.find(path)?, pool, share: super::budgets::percent(share)? })
     }
 }

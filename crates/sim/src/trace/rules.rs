@@ -7,10 +7,10 @@ use crate::scenario::length::{Fraction, Length};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use stipend_core::id::{BudgetId, PoolId, UserId};
+use stipend_core::id::{BudgetId, UserId};
 use stipend_core::knobs::Knobs;
 use stipend_core::quantity::{Ppm, Span, Time};
-use stipend_core::spec::{Gang, NodeSpec, OnPreempt, WorkloadKind, WorkloadSpec};
+use stipend_core::spec::{Gang, NodeSpec, OnPreempt, Pools, WorkloadKind, WorkloadSpec};
 use toml::Spanned;
 
 /// `[trace]`.
@@ -50,6 +50,8 @@ pub(crate) struct TraceFile {
     pub(crate) resume: Option<Fraction>,
     /// The part of them that restarts; the rest ends. `end` work that is longer than the knob `end_max` restarts instead. Default 0.
     pub(crate) restart: Option<Fraction>,
+    /// The pools that its work accepts, the one it likes best first. Default: all that are counted in GPUs, in their order.
+    pub(crate) pools: Option<Spanned<Vec<String>>>,
     /// The part of the rows without a contract of their own that is unallocated. Default 0.
     pub(crate) unallocated: Option<Fraction>,
     /// How often work that resumes banks its progress. Default: its contract, at most 1 h; 30 min if unallocated.
@@ -89,6 +91,8 @@ pub(crate) enum SharesText {
 /// The rules, settled for one scenario.
 #[derive(Clone, Debug)]
 pub(crate) struct Rules {
+    /// The pools that its work accepts, by [`Row::pools`].
+    pub(crate) pools: Vec<Pools>,
     /// The budget of each team of the trace.
     pub(crate) budgets: Vec<BudgetId>,
     /// The terms of each team of the trace.
@@ -128,6 +132,7 @@ impl TraceFile {
     pub(crate) fn rules(&self, teams: &[String], budgets: Vec<BudgetId>, first_user: u32, knobs: &Knobs, nodes: &[NodeSpec]) -> Rules {
         let own = |team: &String| self.teams.as_ref().and_then(|teams| teams.get_ref().get(team));
         Rules {
+            pools: Vec::new(),
             budgets,
             terms: teams.iter().map(|team| self.terms(own(team).unwrap_or(&TeamFile::default()), knobs)).collect(),
             first_user,
@@ -189,7 +194,7 @@ impl Rules {
         let spec = WorkloadSpec {
             budget: self.budgets[row.team as usize],
             user: UserId(self.first_user + row.user),
-            pools: PoolId(0).into(),
+            pools: self.pools[row.pools as usize].clone(),
             gang: self.gang(row),
             min_runtime,
             time_limit,
@@ -232,10 +237,12 @@ fn unit(bits: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use stipend_core::id::PoolId;
 
     fn rules(resume: f64, restart: f64) -> Rules {
         let terms = Terms { min_runtime: Span::hours(8), time_limit: None, resume, restart, unallocated: 0.0, checkpoint_every: None };
         Rules {
+            pools: vec![PoolId(0).into()],
             budgets: vec![BudgetId(1)],
             terms: vec![terms],
             first_user: 5,

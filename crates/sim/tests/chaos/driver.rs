@@ -1,14 +1,14 @@
 //! The engine from hell: it runs what it is told to, and reports late, twice, wrongly or never.
 
 use crate::dice::Dice;
-use crate::population::{self, Naming, POOL, Population};
+use crate::population::{self, Naming, Population};
 use crate::subject::Subject;
 use std::collections::{BTreeMap, BTreeSet};
 use stipend_core::entry::Entry;
 use stipend_core::event::{Event, Exit};
-use stipend_core::id::{BudgetId, LeaseId, NodeId, WorkloadId};
+use stipend_core::id::{BudgetId, LeaseId, NodeId, PoolId, WorkloadId};
 use stipend_core::quantity::{Ppm, Span, Time};
-use stipend_core::spec::{BudgetSpec, Changeset, NodeState, Severity};
+use stipend_core::spec::{BudgetSpec, Changeset, NodeState, PoolShare, Severity};
 
 /// One step of a journal.
 #[derive(Clone)]
@@ -47,7 +47,7 @@ struct Driver<S: Subject> {
 /// Runs a random history of about so many events.
 pub(crate) fn run<S: Subject>(seed: u64, events: u64, naming: Naming, subject: S) -> History<S> {
     let mut dice = Dice::new(seed);
-    let people = Population::new(&mut dice, naming);
+    let people = Population::new(seed, &mut dice, naming);
     let history = History { log: Vec::new(), journal: Vec::new(), subject, refused: 0, faults: Vec::new() };
     let mut driver = Driver {
         dice,
@@ -73,7 +73,9 @@ pub(crate) fn run<S: Subject>(seed: u64, events: u64, naming: Naming, subject: S
 
 impl<S: Subject> Driver<S> {
     fn set_up(&mut self) {
-        self.tell(Event::KnobsSet { pool: POOL, knobs: Box::new(self.people.knobs.clone()) });
+        for (pool, knobs) in self.people.knobs.clone().into_iter().enumerate() {
+            self.tell(Event::KnobsSet { pool: PoolId(pool as u16), knobs: Box::new(knobs) });
+        }
         let budgets = self.people.budgets.clone();
         self.change_budgets(budgets);
         for (number, spec) in self.people.nodes.clone().into_iter().enumerate() {
@@ -319,14 +321,21 @@ impl<S: Subject> Driver<S> {
     }
 
     fn edit_knobs(&mut self) {
-        let mut knobs = self.people.knobs.clone();
+        let pool = self.pool();
+        let mut knobs = self.people.knobs[pool].clone();
         population::vary(&mut self.dice, &mut knobs, self.people.unit);
         if self.dice.once_in(5) {
             knobs.lookback = Span(0);
         } else {
-            self.people.knobs = knobs.clone();
+            self.people.knobs[pool] = knobs.clone();
         }
-        self.tell(Event::KnobsSet { pool: POOL, knobs: Box::new(knobs) });
+        self.tell(Event::KnobsSet { pool: PoolId(pool as u16), knobs: Box::new(knobs) });
+    }
+
+    /// One of the pools; where there is one, no dice are thrown.
+    fn pool(&mut self) -> usize {
+        let pools = self.people.knobs.len() as u64;
+        if pools == 1 { 0 } else { self.dice.below(pools) as usize }
     }
 
     fn change_budgets(&mut self, budgets: Vec<BudgetSpec>) {
@@ -341,6 +350,7 @@ impl<S: Subject> Driver<S> {
     fn edit_budgets(&mut self) {
         let all: Vec<BudgetSpec> = self.budgets.values().cloned().collect();
         let mut budget = self.dice.pick(&all[1..]).clone();
+        let pool = self.pool();
         match self.dice.below(8) {
             0 => {
                 let old = std::mem::replace(&mut self.version, 0);
@@ -348,7 +358,8 @@ impl<S: Subject> Driver<S> {
                 self.version = self.version.max(old);
             }
             1 => {
-                budget.pools[0].share = Ppm(1_000_001);
+                budget.pools.resize(budget.pools.len().max(pool + 1), PoolShare::default());
+                budget.pools[pool].share = Ppm(1_000_001);
                 self.change_budgets(vec![budget]);
             }
             2 => {
@@ -365,7 +376,9 @@ impl<S: Subject> Driver<S> {
             }
             _ => {
                 population::cap(&mut self.dice, &mut budget);
-                budget.pools[0].share = Ppm(self.dice.from(0, i64::from(budget.pools[0].share.0) * 3 / 2) as u32);
+                let share = i64::from(budget.pools.get(pool).map_or(0, |pool| pool.share.0));
+                budget.pools.resize(budget.pools.len().max(pool + 1), PoolShare::default());
+                budget.pools[pool].share = Ppm(self.dice.from(0, share * 3 / 2) as u32);
                 self.change_budgets(vec![budget]);
             }
         }

@@ -12,7 +12,7 @@ mod subject;
 
 use dice::Dice;
 use driver::{History, Step};
-use population::{Naming, OTHER, PLAIN};
+use population::{Naming, OTHER, PLAIN, TWO_POOLS};
 use std::collections::BTreeMap;
 use std::io::Write;
 use stipend_core::Scheduler;
@@ -42,7 +42,10 @@ fn seeds(fixed: u64) -> Vec<u64> {
     match (number("STIPEND_CHAOS_SEED"), number("STIPEND_CHAOS_FROM")) {
         (Some(seed), _) => vec![seed],
         (None, Some(from)) => (from..from + more).collect(),
-        (None, None) => (0..fixed + more).collect(),
+        // Some of two pools, and some of three.
+        (None, None) => {
+            (0..fixed + more).chain((1..=2).flat_map(|pools| (0..fixed / 2).map(move |seed| pools * TWO_POOLS + seed))).collect()
+        }
     }
 }
 
@@ -115,7 +118,7 @@ fn laws_hold_in_random_histories() {
     // A law with nothing to check is not a law kept.
     assert!(seen.preemptions_for_claimants > 0 && seen.standings_compared > 0 && seen.refunds > 0 && seen.holds_started > 0, "{seen}");
     assert!(seen.losses_compared > 0 && seen.express_checks > 0, "{seen}");
-    assert!(seen.idle_checks > 0 && seen.used_checks > 0, "{seen}");
+    assert!(seen.idle_checks > 0 && seen.used_checks > 0 && seen.preference_checks > 0, "{seen}");
 }
 
 fn add(sum: &mut audit::Summary, one: &audit::Summary) {
@@ -137,6 +140,7 @@ fn add(sum: &mut audit::Summary, one: &audit::Summary) {
     sum.idle_checks += one.idle_checks;
     sum.service_checks += one.service_checks;
     sum.used_checks += one.used_checks;
+    sum.preference_checks += one.preference_checks;
 }
 
 #[test]

@@ -1,13 +1,17 @@
 //! A random cluster, a random tree, random work: small enough to be crowded, odd enough to meet every corner.
 
 use crate::dice::Dice;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use stipend_core::id::{BlockId, BudgetId, PoolId, UserId};
 use stipend_core::knobs::{Kernel, Knobs};
 use stipend_core::quantity::{Gpus, Ppm, Span};
-use stipend_core::spec::{BudgetSpec, Features, Gang, LeafOrder, NodeSpec, OnPreempt, PoolShare, WorkloadKind, WorkloadSpec};
+use stipend_core::spec::{BudgetSpec, Features, Gang, LeafOrder, NodeSpec, OnPreempt, PoolShare, Pools, WorkloadKind, WorkloadSpec};
 
 pub(crate) const POOL: PoolId = PoolId(0);
+
+/// Histories of several pools have seeds of their own, so that those of one pool stay what they were.
+pub(crate) const TWO_POOLS: u64 = 1_000_000;
 
 /// How names are given: the same history under other names must be the same history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +34,8 @@ impl Naming {
 pub(crate) struct Population {
     /// Milliseconds of the unit of time: minutes, hours or days decide how long things take.
     pub(crate) unit: i64,
-    pub(crate) knobs: Knobs,
+    /// By pool.
+    pub(crate) knobs: Vec<Knobs>,
     pub(crate) nodes: Vec<NodeSpec>,
     pub(crate) budgets: Vec<BudgetSpec>,
     pub(crate) naming: Naming,
@@ -42,13 +47,25 @@ pub(crate) struct Population {
 }
 
 impl Population {
-    pub(crate) fn new(dice: &mut Dice, naming: Naming) -> Population {
+    pub(crate) fn new(seed: u64, dice: &mut Dice, naming: Naming) -> Population {
+        let mut people = Population::of_one_pool(dice, naming);
+        let pools = 1 + (seed / TWO_POOLS % 3) as u16;
+        for pool in 1..pools {
+            people.knobs.push(knobs(dice, people.unit));
+            people.nodes.extend((0..dice.from(1, 8)).map(|_| NodeSpec { pool: PoolId(pool), ..node(dice, people.asks) }));
+            share_out(dice, &mut people.budgets);
+        }
+        people.gang_max = people.nodes.iter().map(|node| node.gpus).sum::<u32>() / u32::from(pools);
+        people
+    }
+
+    fn of_one_pool(dice: &mut Dice, naming: Naming) -> Population {
         let unit = *dice.pick(&[10_000, 60_000, 600_000, 3_600_000]);
         let (asks, is_short) = (dice.once_in(3), dice.once_in(2));
         let nodes: Vec<NodeSpec> = (0..dice.from(1, 12)).map(|_| node(dice, asks)).collect();
         Population {
             unit,
-            knobs: knobs(dice, unit),
+            knobs: vec![knobs(dice, unit)],
             budgets: tree(dice, naming),
             naming,
             asks,
@@ -72,7 +89,7 @@ impl Population {
         Arc::new(WorkloadSpec {
             budget: *dice.pick(leaves),
             user: self.naming.user(dice.below(5) as u32),
-            pools: POOL.into(),
+            pools: self.pools(dice),
             gang: self.gang(dice),
             min_runtime,
             time_limit,
@@ -83,6 +100,22 @@ impl Population {
             checkpoint_every: dice.once_in(2).then(|| Span(dice.around(self.unit))),
             kind: if dice.once_in(10) { WorkloadKind::Session } else { WorkloadKind::Batch },
         })
+    }
+
+    /// One pool, or several in any order; now and then one that does not exist.
+    fn pools(&self, dice: &mut Dice) -> Pools {
+        let mut left: Vec<PoolId> = (0..self.knobs.len() as u16).map(PoolId).collect();
+        if left.len() == 1 {
+            return POOL.into();
+        }
+        let mut order = Vec::new();
+        for _ in 0..dice.from(1, left.len() as i64) {
+            order.push(left.remove(dice.below(left.len() as u64) as usize));
+        }
+        if dice.once_in(100) {
+            order.push(PoolId(dice.below(5) as u16));
+        }
+        Pools::from_order(&order).expect("at least one")
     }
 
     fn gang(&self, dice: &mut Dice) -> Gang {
@@ -175,9 +208,26 @@ pub(crate) fn budget(id: u32, parent: Option<u32>, share: i64, naming: Naming) -
     BudgetSpec { id: BudgetId(id), parent: parent.map(BudgetId), name: format!("{}{id}", naming.budget), pools, order: LeafOrder::Priority }
 }
 
+/// Every budget gets a share of one more pool.
+fn share_out(dice: &mut Dice, budgets: &mut [BudgetSpec]) {
+    let mut left: BTreeMap<Option<BudgetId>, i64> = BTreeMap::new();
+    for budget in budgets {
+        let left = left.entry(budget.parent).or_insert(1_000_000);
+        let share = if budget.parent.is_none() { 1_000_000 } else { dice.from(0, *left) };
+        *left -= share;
+        budget.pools.push(PoolShare { share: Ppm(share as u32), ..PoolShare::default() });
+        let pool = budget.pools.len() - 1;
+        cap_in(dice, budget, pool);
+    }
+}
+
 /// Sometimes a cap, sometimes another order.
 pub(crate) fn cap(dice: &mut Dice, budget: &mut BudgetSpec) {
-    let pool = &mut budget.pools[0];
+    cap_in(dice, budget, 0);
+}
+
+fn cap_in(dice: &mut Dice, budget: &mut BudgetSpec, pool: usize) {
+    let pool = &mut budget.pools[pool];
     match dice.below(8) {
         0 => pool.gpus_max = Some(Gpus(dice.from(0, 24) as u32)),
         1 => pool.unallocated_gpus_max = Some(Gpus(dice.from(0, 24) as u32)),

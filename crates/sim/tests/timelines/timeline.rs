@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use stipend_core::Scheduler;
 use stipend_core::entry::{BudgetEntry, By, Entry, Licence, Occupancy};
 use stipend_core::explain::{Names, Why};
-use stipend_core::id::{LeaseId, WorkloadId};
+use stipend_core::id::{LeaseId, PoolId, WorkloadId};
 use stipend_core::quantity::{GpuMs, Gpus, Span, Time};
 use stipend_core::spec::{Gang, NodeState, OnPreempt, WorkloadSpec};
 use stipend_sim::job::Job;
@@ -77,10 +77,20 @@ impl<'a> Timeline<'a> {
             (false, contract) => format!("min {contract} (asked for {})", spec.min_runtime),
         };
         let limit = spec.time_limit.map(|limit| format!(", limit {limit}")).unwrap_or_default();
-        let charged = if charged == spec.gang.gpus() { String::new() } else { format!(", charged as {} GPUs", charged.0) };
+        let charged = if charged == spec.gang.gpus() { String::new() } else { format!(", charged as {}", self.amount(spec, charged)) };
         let priority = if spec.priority == 0 { String::new() } else { format!(", priority {}", spec.priority) };
         let (name, budget, gang) = (self.labels.workload(workload), self.labels.budget(spec.budget), gang(&spec.gang));
         self.line(at, format!("submit {name} {budget} {gang} {contract}{limit}{on_preempt}{priority}{charged}"));
+    }
+
+    /// In what the first of its pools is counted in.
+    fn amount(&self, spec: &WorkloadSpec, gpus: Gpus) -> String {
+        self.labels.cpus_per_gpu(spec.pools.first).map_or(format!("{} GPUs", gpus.0), |cpus| format!("{} CPUs", gpus.0 * cpus))
+    }
+
+    /// The pool's label and a space, where there are several.
+    fn pool(&self, pool: PoolId) -> String {
+        if self.labels.pools.len() > 1 { format!("{} ", self.labels.pool(pool)) } else { String::new() }
     }
 
     fn preempting(&mut self, at: Time, lease: LeaseId, licence: Licence, stop_by: Time, why: &Why) {
@@ -120,13 +130,19 @@ impl Observer for Timeline<'_> {
                 self.line(at, format!("refuse {whose}{rejection:?}"));
             }
             Entry::Held { workload, why } => self.line(at, format!("held {}: {why}", name(*workload))),
-            Entry::Started { lease, occupancy, placement, licence, why, .. } => {
+            Entry::Started { lease, pool, occupancy, placement, licence, why } => {
                 let occupancy = if *occupancy == Occupancy::Allocated { "allocated" } else { "unallocated" };
                 let again = if lease.attempt > 1 { format!(" again ({})", lease.attempt) } else { String::new() };
                 let licence = format!("{licence:?}").to_lowercase();
                 self.line(
                     at,
-                    format!("start {}{again} {} {occupancy} {licence}: {}", name(lease.workload), shown(placement), why.text(labels)),
+                    format!(
+                        "start {}{again} {}{} {occupancy} {licence}: {}",
+                        name(lease.workload),
+                        self.pool(*pool),
+                        shown(placement),
+                        why.text(labels)
+                    ),
                 );
             }
             Entry::Running { lease, protected_until: Some(until) } => {
