@@ -30,6 +30,9 @@ use std::cell::Cell;
 pub(crate) fn run(s: &mut Scheduler, log: &mut Vec<Entry>) -> Plan {
     let mut plan = Plan { at: Some(s.now), ..Plan::default() };
     for pool in 0..s.pools.len() {
+        if pools::is_settled(s, pool) {
+            continue;
+        }
         let mut cycle = Cycle::new(s, log, &mut plan, pool);
         // 1. What is due: stop signals, start timeouts, time limits, victims that would not die.
         cycle.settle_timers();
@@ -52,6 +55,7 @@ pub(crate) fn run(s: &mut Scheduler, log: &mut Vec<Entry>) -> Plan {
         round.went_through(pool, cycle.left_to_others);
         cycle.rest();
     }
+    round.rest(s);
     plan
 }
 

@@ -29,6 +29,7 @@ pub struct Scheduler {
     pub(crate) node_pools: Vec<Option<PoolId>>,
     /// Memory that cycles use again; it carries nothing from one to the next.
     pub(crate) standings: Standings,
+    pub(crate) round: Vec<usize>,
 }
 
 impl Scheduler {
@@ -42,6 +43,7 @@ impl Scheduler {
             next_workload: 0,
             node_pools: Vec::new(),
             standings: Standings::default(),
+            round: Vec::new(),
         }
     }
 
