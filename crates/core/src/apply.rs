@@ -1,6 +1,6 @@
 //! Facts come in: each is checked whole before anything changes.
 
-use crate::entry::{BudgetEntry, Entry, Licence};
+use crate::entry::{BudgetEntry, Entry, Licence, Unreserved};
 use crate::event::{Event, Exit, Rejection};
 use crate::explain::Why;
 use crate::id::{LeaseId, NodeId, PoolId, WorkloadId};
@@ -8,7 +8,7 @@ use crate::knobs::Knobs;
 use crate::lease::{cancel_lease, end_lease, preempt, signal};
 use crate::plan::Preemption;
 use crate::pool::Pool;
-use crate::quantity::Span;
+use crate::quantity::{Span, Time};
 use crate::scheduler::Scheduler;
 use crate::spec::{Changeset, NodeSpec, NodeState, Severity};
 use crate::submit::submit;
@@ -116,6 +116,7 @@ fn change_budgets(s: &mut Scheduler, change: &Changeset, log: &mut Vec<Entry>) -
         pool.queue.reorder(&old, &s.tree, &s.workloads);
         pool.stir();
     }
+    crate::reservation::drop_unfunded(s, log);
     Ok(())
 }
 
@@ -195,6 +196,7 @@ pub(crate) fn drain(s: &mut Scheduler, id: NodeId, severity: Severity, reason: &
         node.drain_until = Some(drain_until);
         node.reason = reason.to_string();
     });
+    crate::reservation::shorten(pool, id, Time::MAX);
     crate::claim::drop_claims_on(s, pool_id, id, &Why::HoldNodeGone { node: id }, log);
     node_changed(s, id, log);
     if severity == Severity::Critical {
@@ -257,6 +259,7 @@ fn lost(s: &mut Scheduler, id: NodeId, log: &mut Vec<Entry>) -> Result<(), Rejec
         node.drain_until = None;
         node.reason = "lost".into();
     });
+    crate::reservation::shorten(pool, id, Time::MAX);
     crate::claim::drop_claims_on(s, pool_id, id, &Why::HoldNodeGone { node: id }, log);
     node_changed(s, id, log);
     stop_all(s, id, &StopCause::NodeLost, &Why::NodeLost { node: id }, log);
@@ -264,10 +267,12 @@ fn lost(s: &mut Scheduler, id: NodeId, log: &mut Vec<Entry>) -> Result<(), Rejec
 }
 
 fn hold(s: &mut Scheduler, id: WorkloadId, why: &str, log: &mut Vec<Entry>) -> Result<(), Rejection> {
-    let workload = s.workloads.get_mut(id.0).ok_or(Rejection::WorkloadUnknown(id))?;
+    let workload = s.workloads.get(id.0).ok_or(Rejection::WorkloadUnknown(id))?;
     if !matches!(workload.phase, Phase::Waiting) {
         return Err(Rejection::WorkloadState { workload: id, message: "only waiting work can be held" });
     }
+    crate::reservation::give_up(s, id, Unreserved::Owner, log);
+    let workload = s.workloads.get_mut(id.0).expect("checked");
     workload.phase = Phase::Held { why: why.to_string() };
     s.pools[workload.spec.pool.index()].queue.remove(id, workload, &s.tree);
     log.push(Entry::Held { workload: id, why: why.to_string() });
@@ -295,6 +300,7 @@ fn cancel(s: &mut Scheduler, id: WorkloadId, cause: &StopCause, log: &mut Vec<En
         Phase::Claiming(_) => crate::claim::unclaim(s, id, &Why::ClaimantGone, log),
         Phase::Held { .. } | Phase::Waiting | Phase::Barred => {}
     }
+    crate::reservation::give_up(s, id, Unreserved::Owner, log);
     crate::submit::withdraw(s, id, cause, log);
     Ok(())
 }

@@ -3,7 +3,7 @@
 use crate::entry::{ChargeKind, Entry, Licence, Occupancy, Placement};
 use crate::explain::Why;
 use crate::id::{NodeId, PoolId, WorkloadId};
-use crate::lease::{commit, spare};
+use crate::lease::{commit_plan, spare};
 use crate::pool::Pool;
 use crate::quantity::{Gpus, Time};
 use crate::scheduler::Scheduler;
@@ -16,7 +16,7 @@ pub(crate) fn claim(s: &mut Scheduler, id: WorkloadId, placement: &Placement, li
     let pool = &mut s.pools[workload.spec.pool.index()];
     pool.queue.remove(id, workload, &s.tree);
     pool.cluster.hold(placement, &workload.spec.gang, 1);
-    commit(pool, workload, placement, 1);
+    commit_plan(pool, workload, placement, 1);
     let vacant: Gpus = placement.iter().map(|slot| Gpus(slot.gpus.minus(pool.cluster.at(slot.node).leased).count())).sum();
     let mut claim = Claim { placement: placement.clone(), licence, planned: now, charges: Vec::new() };
     charge_hold(pool, workload, &mut claim, now, vacant);
@@ -86,7 +86,7 @@ pub(crate) fn unclaim(s: &mut Scheduler, id: WorkloadId, why: &Why, log: &mut Ve
     settle_hold_charges(pool, id, workload, &claim, now, log);
     pool.claims.remove(&id);
     pool.cluster.hold(&claim.placement, &workload.spec.gang, -1);
-    commit(pool, workload, &claim.placement, -1);
+    commit_plan(pool, workload, &claim.placement, -1);
     pool.queue.insert(id, workload, &s.tree);
     pool.stir();
     log.push(Entry::Unhold { claimant: id, why: why.clone() });

@@ -12,6 +12,7 @@ use crate::spec::OnPreempt;
 use crate::table::Table;
 use crate::workload::{Lease, Workload};
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 
 /// A waiting allocated workload that looks for GPUs.
 pub(crate) struct Claimant<'a> {
@@ -88,6 +89,11 @@ impl<'a> Licences<'a> {
         self.without_comparison(Licence::Unallocated, victim.spec.budget)
     }
 
+    /// The licence of a reservation at its date, on its nodes: judged when it was granted.
+    pub(crate) fn reserved(&self, victim: &Workload) -> Grant {
+        self.without_comparison(Licence::Reservation, victim.spec.budget)
+    }
+
     fn without_comparison(&self, licence: Licence, victim: BudgetId) -> Grant {
         let victim_side = BudgetStanding { budget: victim, standing: Standing(0) };
         Grant { licence, claimant_side: self.own, quantum: Standing(0), victim_side }
@@ -132,6 +138,15 @@ impl Judge<'_> {
         let quantum = self.pool.ledger.standing_of(self.at, index, gang);
         let lower = claimant_side.standing.0.saturating_add(quantum.0) < victim_side.standing.0;
         lower.then_some(Grant { licence, claimant_side, quantum, victim_side })
+    }
+
+    /// The leaves on whose leases a reservation may count, once their contracts are over: its own, and those that it could take
+    /// past-contract leases of now.
+    pub(crate) fn reservable(&mut self, workload: &Workload, below_share: bool) -> BTreeSet<BudgetId> {
+        let leaf = workload.spec.budget;
+        let gang = workload.charged.over(self.pool.knobs.quantum);
+        let leaves: Vec<BudgetId> = self.tree.top_down().filter(|budget| budget.is_leaf()).map(|budget| budget.spec.id).collect();
+        leaves.into_iter().filter(|victim| *victim == leaf || self.compare(leaf, below_share, gang, *victim).is_some()).collect()
     }
 
     /// Past-contract GPUs that the waiting work of a leaf could be licensed to take at most, however small its gangs are.

@@ -276,6 +276,8 @@ pub(crate) struct Queue {
     pub allocated: BTreeMap<BudgetId, LeafQueue>,
     /// Unallocated work by leaf.
     pub unallocated: BTreeMap<BudgetId, LeafQueue>,
+    /// Counts gangs of several members that were queued.
+    pub gangs: u64,
 }
 
 impl Queue {
@@ -306,6 +308,7 @@ impl Queue {
     pub(crate) fn insert(&mut self, id: WorkloadId, workload: &Workload, tree: &BudgetTree) -> bool {
         let order = order_of(tree, workload.spec.budget);
         let size = self.shapes[workload.shape as usize].size();
+        self.gangs += u64::from(size.members > 1 && workload.is_allocated());
         self.leaf_mut(workload).insert(id, workload, size, order)
     }
 
@@ -346,7 +349,7 @@ impl Queue {
 
     pub(crate) fn hash_into<H: std::hash::Hasher>(&self, state: &mut H) {
         use std::hash::Hash;
-        self.shapes.hash(state);
+        (&self.shapes, self.gangs).hash(state);
         for (leaf, queue) in self.allocated.iter().chain(&self.unallocated) {
             leaf.hash(state);
             queue.hash_into(state);

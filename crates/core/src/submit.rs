@@ -57,6 +57,7 @@ pub(crate) fn submit(s: &mut Scheduler, id: WorkloadId, spec: &Arc<WorkloadSpec>
         attempts: 0,
         preemptions: 0,
         last_preempted: Time::MIN,
+        reservation: None,
         phase: Phase::Waiting,
     };
     pool.stirred |= pool.queue.insert(id, &workload, &s.tree);

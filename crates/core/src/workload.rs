@@ -1,7 +1,7 @@
 //! A workload and its lease: what state it is in, and when something is due.
 
 use crate::entry::{By, Class, Licence, Occupancy, Outcome, Placement};
-use crate::id::{LeaseId, NodeId, WorkloadId};
+use crate::id::{LeaseId, NodeId, ReservationId, WorkloadId};
 use crate::ledger::Charge;
 use crate::quantity::{GpuMs, Gpus, Span, Time};
 use crate::queue::ShapeId;
@@ -30,6 +30,8 @@ pub(crate) struct Workload {
     /// How often it was preempted, and when last.
     pub preemptions: u32,
     pub last_preempted: Time,
+    /// Its promised latest start, while it waits.
+    pub reservation: Option<ReservationId>,
     pub phase: Phase,
 }
 
@@ -196,6 +198,17 @@ impl Workload {
     /// GPU time expected to be lost if it were stopped at `at`.
     pub(crate) fn expected_loss(&self, lease: &Lease, at: Time, restart_cost: Span) -> GpuMs {
         self.spec.gang.gpus().over(at - self.at_stake_since(lease, at) + restart_cost)
+    }
+
+    /// The same of a time to come, until which it banks at each multiple of its interval.
+    pub(crate) fn expected_loss_then(&self, lease: &Lease, at: Time, restart_cost: Span) -> GpuMs {
+        let since = lease.last_checkpoint.or(lease.running).unwrap_or(lease.started);
+        let every = self.spec.checkpoint_every.unwrap_or(self.contract);
+        let at_stake = match self.spec.on_preempt {
+            OnPreempt::Resume if every > Span::ZERO => Span((at - since).0.max(0) % every.0),
+            _ => at - lease.started,
+        };
+        self.spec.gang.gpus().over(at_stake + restart_cost)
     }
 
     /// When something about its lease is due next, the end of its protection apart.

@@ -106,6 +106,7 @@ impl Auditor {
             LogEvent::Spared(spared) => self.spared(spared),
             LogEvent::Hold(hold) => self.hold(hold),
             LogEvent::Unhold(unhold) => self.unhold(unhold),
+            LogEvent::Reserved(_) | LogEvent::Unreserved(_) => {}
             LogEvent::Ended(ended) => self.ended(ended),
             LogEvent::Requeued(requeued) => self.requeued(requeued),
             LogEvent::Charged(charged) => self.charged(charged),

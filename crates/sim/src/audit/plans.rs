@@ -82,7 +82,7 @@ impl Auditor {
                 Licence::Express if !allocated || !on_express || !self.fits_express(by) => {
                     Some("express takes past-contract leases on express nodes for short contracts")
                 }
-                Licence::Unallocated | Licence::Share | Licence::Tree | Licence::OwnLeaf | Licence::Express => None,
+                Licence::Reservation | Licence::Unallocated | Licence::Share | Licence::Tree | Licence::OwnLeaf | Licence::Express => None,
                 Licence::Free | Licence::Drain | Licence::Critical | Licence::Administrator => Some("a licence that a claimant can have"),
             }
         };

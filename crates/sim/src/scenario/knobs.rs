@@ -65,6 +65,8 @@ knob_table! {
     express_contract_max: Length,
     express_gpus_max: u32,
     express_budget_max: Fraction,
+    reservations_max: u32,
+    reservation_gpus_min: u32,
     shapes_max: u32,
     searches_max: u32,
     retry_every: Length,
