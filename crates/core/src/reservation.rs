@@ -3,6 +3,8 @@
 //! A reserved workload stays in its queue and may start earlier, like all others. Its promise is that from a date on some nodes are its
 //! alone: until then other allocated work runs there only if it has certainly left by then, and unallocated work always.
 
+pub(crate) mod choice;
+
 use crate::entry::{Entry, Unreserved};
 use crate::id::{BudgetId, NodeId, PoolId, ReservationId, WorkloadId};
 use crate::knobs::Knobs;

@@ -5,6 +5,7 @@ use crate::id::{LeaseId, NodeId, ReservationId, WorkloadId};
 use crate::ledger::Charge;
 use crate::quantity::{GpuMs, Gpus, Span, Time};
 use crate::queue::ShapeId;
+use crate::reservation::choice::Stake;
 use crate::spec::{OnPreempt, WorkloadSpec};
 use std::sync::Arc;
 
@@ -200,15 +201,12 @@ impl Workload {
         self.spec.gang.gpus().over(at - self.at_stake_since(lease, at) + restart_cost)
     }
 
-    /// The same of a time to come, until which it banks at each multiple of its interval.
-    pub(crate) fn expected_loss_then(&self, lease: &Lease, at: Time, restart_cost: Span) -> GpuMs {
+    /// What a lease with so many GPUs on a node has at stake there from now on.
+    pub(crate) fn stake(&self, lease: &Lease, gpus: Gpus) -> Stake {
         let since = lease.last_checkpoint.or(lease.running).unwrap_or(lease.started);
         let every = self.spec.checkpoint_every.unwrap_or(self.contract);
-        let at_stake = match self.spec.on_preempt {
-            OnPreempt::Resume if every > Span::ZERO => Span((at - since).0.max(0) % every.0),
-            _ => at - lease.started,
-        };
-        self.spec.gang.gpus().over(at_stake + restart_cost)
+        let resumes = self.spec.on_preempt == OnPreempt::Resume && every > Span::ZERO;
+        Stake { gpus, since: if resumes { since } else { lease.started }, every: resumes.then_some(every) }
     }
 
     /// When something about its lease is due next, the end of its protection apart.

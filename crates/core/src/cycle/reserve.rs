@@ -1,36 +1,24 @@
 //! Reservations: who is promised a latest start, on which nodes, and what happens to promises until they are kept.
 
 use super::Cycle;
-use crate::cluster::{Lane, Node};
+use crate::cluster::{Cluster, Host, Lane, Node};
 use crate::entry::{Licence, Occupancy, Unreserved};
 use crate::eviction::Search;
 use crate::explain::{Blocker, Tier, Why};
-use crate::id::{BlockId, BudgetId, NodeId, PoolId, ReservationId, WorkloadId};
+use crate::id::{BudgetId, NodeId, PoolId, ReservationId, WorkloadId};
 use crate::licence::{Claimant, Judge, Licences};
 use crate::order::{OpenLeaf, next_allocated, standings_down_to};
 use crate::placement::{Ground, lanes, place};
 use crate::plan::{Decision, Reserve};
 use crate::quantity::{GpuMs, Gpus, Span, Time};
+use crate::reservation::choice::{Candidate, Need, choose};
 use crate::reservation::{gone_by, grace_max, hold_max};
 use crate::spec::{Gang, NodeState};
 use crate::workload::{Phase, Workload};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// Reserved work runs on nodes that are not set aside for short contracts.
 const GENERAL: &[Lane] = &[Lane::General];
-
-/// A node that a reservation may count on.
-#[derive(Clone, Copy, Debug)]
-struct Candidate {
-    /// When the last protection on it ends.
-    clears: Time,
-    /// What allocated work on it would lose if it had to go then, the node's part of each gang.
-    loss: GpuMs,
-    node: NodeId,
-    block: BlockId,
-    members: u32,
-    gpus: u32,
-}
 
 impl Cycle<'_> {
     /// Promises that cannot have one of their nodes move or end; now and then all look for an earlier start; what has reached its date
@@ -191,14 +179,17 @@ impl Cycle<'_> {
         let below_share = pool.is_below_share(standing);
         let mut judge = Judge { pool, tree: &self.s.tree, standings: &mut self.standings, at: now };
         let leaves = judge.reservable(workload, below_share);
-        let gang = &workload.spec.gang;
-        let nodes = self.s.pools[self.pool].cluster.iter().filter(|(_, node)| node.state == NodeState::Ready && !node.spec.express);
-        let candidates = nodes.filter_map(|(id, node)| self.candidate(id, node, workload, own, &leaves)).filter(|one| one.clears <= latest);
-        let mut by_block: BTreeMap<Option<BlockId>, Vec<Candidate>> = BTreeMap::new();
-        for candidate in candidates {
-            by_block.entry(gang.same_block.then_some(candidate.block)).or_default().push(candidate);
-        }
-        by_block.into_values().filter_map(|candidates| least_blocked(candidates, gang.members, now)).min().map(|(_, clears, nodes)| (clears, nodes))
+        let pool = &self.s.pools[self.pool];
+        let nodes = pool.cluster.iter().filter(|(_, node)| node.state == NodeState::Ready && !node.spec.express);
+        let candidates: Vec<Candidate> = nodes.filter_map(|(id, node)| self.candidate(id, node, workload, own, &leaves)).collect();
+        let need = Need {
+            members: workload.spec.gang.members,
+            same_block: workload.spec.gang.same_block,
+            restart_cost: pool.knobs.restart_cost,
+            loss_max: GpuMs(pool.knobs.worth_it.of(workload.contract_gpu_ms().0)),
+            latest,
+        };
+        choose(&candidates, &need)
     }
 
     /// When the last protection on a node ends, if all that is on it belongs to those whom the gang may count on.
@@ -211,13 +202,13 @@ impl Cycle<'_> {
         leaves: &BTreeSet<BudgetId>,
     ) -> Option<Candidate> {
         let pool = &self.s.pools[self.pool];
-        let (gang, contract, gpus) = (&of.spec.gang, of.contract, node.spec.gpus);
-        let members = crate::cluster::Cluster::members_fitting(&node.spec, gang, gpus, crate::cluster::Host::of(&node.spec));
+        let gpus = Gpus(node.spec.gpus);
+        let members = Cluster::members_fitting(&node.spec, &of.spec.gang, gpus.0, Host::of(&node.spec));
         if members == 0 {
             return None;
         }
         let mine = own.and_then(|own| node.promises.iter().find(|(id, _)| *id == own));
-        let (mut clears, mut loss) = (self.s.now, GpuMs(0));
+        let (mut clears, mut stakes) = (self.s.now, Vec::new());
         if node.held.count() > 0 {
             // Who holds GPUs on a node that is promised has certainly left by the date; of others nothing is known.
             clears = pool.reservations.by_id[&mine?.0].clears;
@@ -245,14 +236,9 @@ impl Cycle<'_> {
             }
             clears = clears.max(until);
             let slot = lease.placement.iter().find(|slot| slot.node == id).expect("it is leased here");
-            let whole = workload.expected_loss_then(lease, clears, pool.knobs.restart_cost);
-            loss += GpuMs(whole.0 * i64::from(slot.gpus.count()) / i64::from(workload.spec.gang.gpus().0));
+            stakes.push(workload.stake(lease, Gpus(slot.gpus.count())));
         }
-        let worth = pool.knobs.worth_it.of(Gpus(members * gang.gpus_per_member).over(contract).0);
-        if mine.is_none() && loss.0 > worth {
-            return None;
-        }
-        Some(Candidate { clears, loss, node: id, block: node.spec.block, members, gpus })
+        Some(Candidate { node: id, block: node.spec.block, clears, members, gpus, stakes })
     }
 
     /// A reserved gang whose date is near waits for it: GPUs held elsewhere might come later.
@@ -279,29 +265,4 @@ impl Cycle<'_> {
         let (from, reservation) = promises.filter(|(id, _)| Some(*id) != workload.reservation).map(|(id, from)| (*from, *id)).min()?;
         Some(Blocker::Reserved { workload: pool.reservations.by_id[&reservation].workload, from, gone_by })
     }
-}
-
-/// The nodes with the least blocked GPU time, and for equal ones the earliest date: of all that are clear by some date, those that are so
-/// last. Blocked time is what passes on a node from its last protection to the date.
-fn least_blocked(mut candidates: Vec<Candidate>, members: u32, now: Time) -> Option<(i64, Time, Vec<NodeId>)> {
-    candidates.sort_by_key(|one| (one.clears, one.loss, one.node));
-    let (mut first, mut have, mut gpus, mut weighted) = (0, 0, 0_i64, 0_i64);
-    let mut best: Option<(i64, Time, usize, usize)> = None;
-    let since = |one: &Candidate| i64::from(one.gpus) * (one.clears - now).0;
-    for (last, candidate) in candidates.iter().enumerate() {
-        (have, gpus, weighted) = (have + candidate.members, gpus + i64::from(candidate.gpus), weighted + since(candidate));
-        while have - candidates[first].members >= members {
-            let left = &candidates[first];
-            (have, gpus, weighted) = (have - left.members, gpus - i64::from(left.gpus), weighted - since(left));
-            first += 1;
-        }
-        let blocked = gpus * (candidate.clears - now).0 - weighted;
-        if have >= members && best.is_none_or(|b| (blocked, candidate.clears) < (b.0, b.1)) {
-            best = Some((blocked, candidate.clears, first, last));
-        }
-    }
-    let (blocked, clears, first, last) = best?;
-    let mut nodes: Vec<NodeId> = candidates[first..=last].iter().map(|one| one.node).collect();
-    nodes.sort_unstable();
-    Some((blocked, clears, nodes))
 }
