@@ -146,7 +146,7 @@ impl Judge<'_> {
         let leaf = workload.spec.budget;
         let gang = workload.charged.over(self.pool.knobs.quantum);
         let leaves: Vec<BudgetId> = self.tree.top_down().filter(|budget| budget.is_leaf()).map(|budget| budget.spec.id).collect();
-        leaves.into_iter().filter(|victim| *victim == leaf || self.compare(leaf, below_share, gang, *victim).is_some()).collect()
+        leaves.into_iter().filter(|victim| self.compare(leaf, below_share, gang, *victim).is_some()).collect()
     }
 
     /// Past-contract GPUs that the waiting work of a leaf could be licensed to take at most, however small its gangs are.

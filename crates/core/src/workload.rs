@@ -7,6 +7,7 @@ use crate::quantity::{GpuMs, Gpus, Span, Time};
 use crate::queue::ShapeId;
 use crate::reservation::choice::Stake;
 use crate::spec::{OnPreempt, WorkloadSpec};
+use std::cmp::Reverse;
 use std::sync::Arc;
 
 /// A workload that has not ended.
@@ -199,6 +200,11 @@ impl Workload {
     /// GPU time expected to be lost if it were stopped at `at`.
     pub(crate) fn expected_loss(&self, lease: &Lease, at: Time, restart_cost: Span) -> GpuMs {
         self.spec.gang.gpus().over(at - self.at_stake_since(lease, at) + restart_cost)
+    }
+
+    /// Whether it goes after other work of its leaf: by priority, then by age.
+    pub(crate) fn goes_after(&self, other: &Workload) -> bool {
+        (Reverse(self.spec.priority), self.eligible) > (Reverse(other.spec.priority), other.eligible)
     }
 
     /// What a lease with so many GPUs on a node has at stake there from now on.

@@ -231,7 +231,11 @@ impl Cycle<'_> {
                 (None, Occupancy::Unallocated) => continue,
                 (None, Occupancy::Allocated) => lease.protected_until_latest(workload.contract),
             };
-            if lease.stop.is_none() && mine.is_none() && !leaves.contains(&workload.spec.budget) {
+            let may_count = match workload.spec.budget == of.spec.budget {
+                true => workload.goes_after(of),
+                false => leaves.contains(&workload.spec.budget),
+            };
+            if lease.stop.is_none() && mine.is_none() && !may_count {
                 return None;
             }
             clears = clears.max(until);
