@@ -196,7 +196,7 @@ pub(crate) fn drain(s: &mut Scheduler, id: NodeId, severity: Severity, reason: &
         node.drain_until = Some(drain_until);
         node.reason = reason.to_string();
     });
-    crate::reservation::shorten(pool, id, Time::MAX);
+    crate::reservation::shorten(pool, id, None, Time::MAX);
     crate::claim::drop_claims_on(s, pool_id, id, &Why::HoldNodeGone { node: id }, log);
     node_changed(s, id, log);
     if severity == Severity::Critical {
@@ -259,7 +259,7 @@ fn lost(s: &mut Scheduler, id: NodeId, log: &mut Vec<Entry>) -> Result<(), Rejec
         node.drain_until = None;
         node.reason = "lost".into();
     });
-    crate::reservation::shorten(pool, id, Time::MAX);
+    crate::reservation::shorten(pool, id, None, Time::MAX);
     crate::claim::drop_claims_on(s, pool_id, id, &Why::HoldNodeGone { node: id }, log);
     node_changed(s, id, log);
     stop_all(s, id, &StopCause::NodeLost, &Why::NodeLost { node: id }, log);

@@ -409,7 +409,8 @@ impl Cluster {
     pub(crate) fn largest(&self, gang: &Gang, express: bool) -> u32 {
         let mut by_block: BTreeMap<BlockId, u32> = BTreeMap::new();
         for (_, node) in self.table.iter().filter(|(_, n)| express || !n.spec.express) {
-            *by_block.entry(node.spec.block).or_default() += Cluster::members_fitting(&node.spec, gang, node.spec.gpus, Host::of(&node.spec));
+            *by_block.entry(node.spec.block).or_default() +=
+                Cluster::members_fitting(&node.spec, gang, node.spec.gpus, Host::of(&node.spec));
         }
         let counts = by_block.values().copied();
         if gang.same_block { counts.max().unwrap_or(0) } else { counts.sum() }

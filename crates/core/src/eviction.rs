@@ -3,7 +3,7 @@
 //! Nodes are taken cheapest first until the gang fits, counting members per node; then each victim is put back, dearest first, to see
 //! whether the gang still fits. A victim is evicted whole, so what it frees on other nodes counts too.
 
-use crate::cluster::{Cluster, Host, slot_host, Lane};
+use crate::cluster::{Cluster, Host, Lane, slot_host};
 use crate::entry::{GpuSet, Licence, Occupancy, Slot};
 use crate::explain::Blocker;
 use crate::id::{BlockId, NodeId, WorkloadId};

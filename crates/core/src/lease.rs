@@ -54,6 +54,8 @@ pub(crate) fn start(s: &mut Scheduler, id: WorkloadId, placement: &Placement, li
         timer: Time::MAX,
     };
     pool.list_takeable(id, workload, &lease, true);
+    let until = lease.protected_until_latest(workload.contract);
+    placement.iter().for_each(|slot| shorten(pool, slot.node, workload.reservation, until));
     let lease_id = lease.id(id);
     workload.phase = Phase::Leased(Box::new(lease));
     pool.set_timer(id, workload);
@@ -122,7 +124,7 @@ pub(crate) fn running(s: &mut Scheduler, id: LeaseId, log: &mut Vec<Entry>) {
     log.push(Entry::Running { lease: id, protected_until });
     if let Some(until) = protected_until {
         let placement = workload.lease().expect("checked").placement.clone();
-        placement.iter().for_each(|slot| shorten(pool, slot.node, until));
+        placement.iter().for_each(|slot| shorten(pool, slot.node, None, until));
         extend_drains(s, &placement, until, log);
     }
 }

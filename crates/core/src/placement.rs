@@ -92,12 +92,7 @@ pub(crate) fn place_before_drain(cluster: &Cluster, gang: &Gang, ends: Time, exp
 }
 
 /// Slots for a gang on free GPUs and those of the trial.
-pub(crate) fn place_with(
-    cluster: &Cluster,
-    ground: &Ground<'_>,
-    gang: &Gang,
-    extra: &BTreeMap<NodeId, Extra>,
-) -> Option<Vec<Slot>> {
+pub(crate) fn place_with(cluster: &Cluster, ground: &Ground<'_>, gang: &Gang, extra: &BTreeMap<NodeId, Extra>) -> Option<Vec<Slot>> {
     let free = ground.lanes.iter().flat_map(|lane| cluster.with_free(*lane, gang.gpus_per_member));
     let free = free.filter(|id| !extra.contains_key(id) && ground.admits(cluster, *id));
     let rooms = free.map(|id| room(cluster, id, gang, Extra::default()));

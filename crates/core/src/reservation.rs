@@ -147,8 +147,11 @@ pub(crate) fn give_up(s: &mut Scheduler, of: WorkloadId, why: Unreserved, log: &
 }
 
 /// A node leaves service, or something on it is protected for longer than was reckoned with.
-pub(crate) fn shorten(pool: &mut Pool, node: NodeId, protected_until: Time) {
-    for (id, _) in pool.cluster.at(node).promises.clone() {
+pub(crate) fn shorten(pool: &mut Pool, node: NodeId, own: Option<ReservationId>, protected_until: Time) {
+    if pool.reservations.by_id.is_empty() {
+        return;
+    }
+    for (id, _) in pool.cluster.at(node).promises.clone().into_iter().filter(|(id, _)| Some(*id) != own) {
         let reservation = pool.reservations.by_id.get_mut(&id).expect("it is made");
         reservation.is_short |= protected_until > reservation.clears;
     }

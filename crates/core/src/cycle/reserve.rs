@@ -138,8 +138,9 @@ impl Cycle<'_> {
     /// The leaves that have no reservation, with the shapes of theirs that may have one.
     fn open_for_reservations(&mut self) -> Vec<OpenLeaf> {
         let pool = self.pool();
-        let (least, largest_node) = (pool.knobs.reservation_gpus_min, pool.cluster.largest_node());
-        let is_large = |gang: &Gang| gang.gpus().0 >= least && gang.gpus().0 > largest_node;
+        let least = pool.knobs.reservation_gang_min.of(pool.cluster.gpus().0.into());
+        let largest_node = pool.cluster.largest_node();
+        let is_large = |gang: &Gang| i64::from(gang.gpus().0) >= least && gang.gpus().0 > largest_node;
         let leaves = pool.queue.allocated.iter().filter(|(leaf, queue)| queue.waiting > 0 && !pool.reservations.has(**leaf));
         let open = leaves.map(|(leaf, queue)| {
             let mut open = OpenLeaf { leaf: *leaf, allocated: true, shapes: Vec::new(), depths: Vec::new() };

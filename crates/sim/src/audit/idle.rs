@@ -73,11 +73,13 @@ impl Auditor {
         }
         let gpus = i64::from(workload.asked.charged_gpus.max(workload.gpus()));
         let held: i64 = if allocated {
-            self.world
+            let held: i64 = self
+                .world
                 .holds
                 .keys()
                 .map(|id| i64::from(self.world.workloads.get(id).map_or(0, |claimant| claimant.asked.charged_gpus.max(claimant.gpus()))))
-                .sum()
+                .sum();
+            held + self.promised_gpus()
         } else {
             0
         };
@@ -92,7 +94,8 @@ impl Auditor {
     /// Features, CPUs and memory, with what was not asked for taken as the node's part, rounded up.
     fn fits(&self, id: Id, node: usize) -> bool {
         let (asked, row) = (&self.world.workloads[&id].asked, &self.world.nodes.rows[node]);
-        if row.features & asked.features != asked.features || (row.express && asked.min_runtime_ms > 0) {
+        if !self.leaves_in_time(id, node, 0) || row.features & asked.features != asked.features || (row.express && asked.min_runtime_ms > 0)
+        {
             return false;
         }
         if row.cpus == 0 && row.memory == 0 {

@@ -13,6 +13,7 @@ mod lifecycle;
 mod loss;
 mod placement;
 mod plans;
+mod promises;
 mod service;
 mod standing;
 mod swaps;
@@ -26,6 +27,7 @@ use crate::log::line::{Budgets, EndOfLog, Licence, Line, LogEvent, Node, State, 
 use crate::log::{LogError, LogReader};
 use findings::Findings;
 use ledger::Ledger;
+use promises::Promises;
 use service::Service;
 use standing::Shares;
 use std::collections::{BTreeMap, BTreeSet};
@@ -41,6 +43,7 @@ pub struct Auditor {
     shares: Shares,
     service: Service,
     swaps: Swaps,
+    promises: Promises,
     instant: Instant,
     findings: Findings,
 }
@@ -91,6 +94,7 @@ impl Auditor {
             LogEvent::Policy(policy) => {
                 let pool = self.world.pools.find_or_add(&policy.pool, Pool::default);
                 self.world.pools.rows[pool].knobs = Some(policy.clone());
+                self.excuse_pool(pool);
             }
             LogEvent::Node(node) => self.node(node),
             LogEvent::Budgets(tree) => self.budgets(tree),
@@ -106,7 +110,8 @@ impl Auditor {
             LogEvent::Spared(spared) => self.spared(spared),
             LogEvent::Hold(hold) => self.hold(hold),
             LogEvent::Unhold(unhold) => self.unhold(unhold),
-            LogEvent::Reserved(_) | LogEvent::Unreserved(_) => {}
+            LogEvent::Reserved(reserved) => self.reserved(reserved),
+            LogEvent::Unreserved(unreserved) => self.unreserved(unreserved),
             LogEvent::Ended(ended) => self.ended(ended),
             LogEvent::Requeued(requeued) => self.requeued(requeued),
             LogEvent::Charged(charged) => self.charged(charged),
@@ -142,6 +147,7 @@ impl Auditor {
         let is_cut = is_end && at == now;
         if at > now {
             self.settle_instant();
+            self.excuse_gap(now, at);
             self.instant.at = Some(at);
         } else if is_cut {
             self.settle_books();
@@ -155,6 +161,7 @@ impl Auditor {
         self.check_holds();
         self.check_losses();
         self.check_plans();
+        self.check_promises();
         self.settle_books();
         self.check_idle();
         self.check_service();
@@ -179,6 +186,7 @@ impl Auditor {
         let node = self.world.set_node(line, now);
         if line.state != State::Ready {
             self.instant.left.insert(node);
+            self.excuse(std::iter::once(node));
         }
         if self.world.nodes.rows[node].is_failing() {
             let struck: BTreeSet<Id> = self.world.nodes.rows[node].gpus.iter().filter_map(|gpu| gpu.lease).collect();
@@ -188,6 +196,7 @@ impl Auditor {
 
     fn budgets(&mut self, tree: &Budgets) {
         let mut given: BTreeMap<String, i64> = BTreeMap::new();
+        self.promises.is_refunded = true;
         for line in &tree.budgets {
             let budget = self.world.set_budget(line);
             self.shares.note_claim(budget, self.world.budgets.rows[budget].claim, self.now());

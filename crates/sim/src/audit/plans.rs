@@ -93,6 +93,8 @@ impl Auditor {
         } else if matches!(line.licence, Licence::Share | Licence::Tree) {
             self.check_standing(claimant, victim, line.licence);
             self.note_loss(claimant, victim, line.licence);
+        } else if line.licence == Licence::Reservation {
+            self.check_reservation(claimant, victim, line);
         }
         if self.world.workloads[&claimant].asked.members == 1
             && let Some(node) = self.free_node_for(claimant, self.world.workloads[&claimant].pool)

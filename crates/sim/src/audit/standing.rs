@@ -218,7 +218,7 @@ impl Auditor {
             let workload = &self.world.workloads[id];
             i128::from(workload.contract()) * i128::from(workload.asked.charged_gpus)
         });
-        leased.sum::<i128>() + held.sum::<i128>()
+        leased.sum::<i128>() + held.sum::<i128>() + self.promised(leaf, apart)
     }
 
     /// The relation behind a licence: S(claimant) + quantum < U(victim), leaf against leaf for `share`, side against side for `tree`.
