@@ -8,7 +8,7 @@ use crate::explain::{Blocker, Tier, Why};
 use crate::id::{BudgetId, NodeId, PoolId, ReservationId, WorkloadId};
 use crate::licence::{Claimant, Judge, Licences};
 use crate::order::{OpenLeaf, next_allocated, standings_down_to};
-use crate::placement::{Ground, lanes, place};
+use crate::placement::{Ground, place};
 use crate::plan::{Decision, Reserve};
 use crate::quantity::{GpuMs, Gpus, Span, Time};
 use crate::reservation::choice::{Candidate, Need, choose};
@@ -29,7 +29,7 @@ impl Cycle<'_> {
         if reservations.by_id.is_empty() {
             return;
         }
-        let (look, grant_at) = (now >= reservations.keep_at, reservations.grant_at);
+        let look = now >= reservations.keep_at;
         for id in reservations.by_id.keys().copied().collect::<Vec<_>>() {
             let reservation = &self.pool().reservations.by_id[&id];
             let (workload, is_short) = (reservation.workload, reservation.is_short);
@@ -44,7 +44,7 @@ impl Cycle<'_> {
             }
         }
         if look {
-            let keep_at = now + self.pool().knobs.retry_every;
+            let (keep_at, grant_at) = (now + self.pool().knobs.retry_every, self.pool().reservations.grant_at);
             self.decide(Decision::LookedAtReservations { pool: PoolId(self.pool as u16), keep_at, grant_at });
         }
     }
@@ -256,18 +256,25 @@ impl Cycle<'_> {
         Err(Blocker::DateNear { latest_start: reservation.latest_start })
     }
 
-    /// Whether free GPUs would do that are promised to others.
+    /// Which promise keeps a gang from GPUs that are free, or that it could take from unallocated work; only people want to know it.
     pub(super) fn reserved_for_others(&self, id: WorkloadId, express: bool) -> Option<Blocker> {
         let pool = &self.s.pools[self.pool];
-        if pool.reservations.by_id.is_empty() {
+        if !self.explains || pool.reservations.by_id.is_empty() {
             return None;
         }
         let workload = self.workload(id);
+        let gang = &workload.spec.gang;
         let gone_by = gone_by(&pool.knobs, workload, self.s.now);
-        let ground = Ground { lanes: &[], gone_by: Time::MIN, own: workload.reservation, only: None };
-        let slots = lanes(express).iter().find_map(|lanes| place(&pool.cluster, &Ground { lanes, ..ground }, &workload.spec.gang))?;
-        let promises = slots.iter().flat_map(|slot| &pool.cluster.at(slot.node).promises);
-        let (from, reservation) = promises.filter(|(id, _)| Some(*id) != workload.reservation).map(|(id, from)| (*from, *id)).min()?;
+        let (mut members, mut binding) = (0, None);
+        for (_, node) in pool.cluster.iter().filter(|(_, node)| node.state == NodeState::Ready && (express || !node.spec.express)) {
+            let gpus = node.free.or(node.yielding.minus(node.held)).count();
+            let fitting = Cluster::members_fitting(&node.spec, gang, gpus, Host::of(&node.spec));
+            let others = node.promises.iter().filter(|(id, _)| Some(*id) != workload.reservation);
+            let promise = others.map(|(id, from)| (*from, *id)).min().filter(|(from, _)| fitting > 0 && gone_by > *from);
+            members += fitting;
+            binding = binding.into_iter().chain(promise).min();
+        }
+        let (from, reservation) = binding.filter(|_| members >= gang.members)?;
         Some(Blocker::Reserved { workload: pool.reservations.by_id[&reservation].workload, from, gone_by })
     }
 }
