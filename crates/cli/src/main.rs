@@ -3,6 +3,7 @@
 //! Data goes to stdout, everything else to stderr. Exit codes: 0 done, 1 the thing asked about is not so, 2 the request was wrong.
 
 mod commands;
+mod cores;
 mod failure;
 mod output;
 mod progress;

@@ -5,6 +5,7 @@ use clap::ValueEnum;
 use std::fs::File;
 use std::io::BufRead;
 use std::path::Path;
+use std::str::FromStr;
 use stipend_core::Scheduler;
 use stipend_core::explain::Names;
 use stipend_core::id::PoolId;
@@ -12,13 +13,17 @@ use stipend_core::quantity::Time;
 use stipend_sim::audit::{self, Report};
 use stipend_sim::baseline::{Estimate, easy, fifo, partition};
 use stipend_sim::engine::{self, RunSummary};
+use stipend_sim::explain::{self, Explained};
 use stipend_sim::log::LogWriter;
 use stipend_sim::metrics::Window;
 use stipend_sim::observer::Observer;
+use stipend_sim::page::{self, Drawn, Recorder};
 use stipend_sim::policy::Policy;
 use stipend_sim::refusal::Refusal;
+use stipend_sim::result::RunResult;
 use stipend_sim::scenario;
 use stipend_sim::scenario::error::ScenarioError;
+use stipend_sim::sweep::Sweep;
 
 /// The policies there are, in the order in which they are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -61,19 +66,30 @@ pub(crate) struct Scenario(scenario::Scenario);
 impl Scenario {
     /// Reads a scenario with `key=value` overrides; `strict` refuses a trace with broken rows.
     pub(crate) fn load(path: &Path, overrides: &[String], strict: bool) -> Result<Scenario, Failure> {
+        let (scenario, note) = Scenario::load_with_note(path, overrides, strict)?;
+        note.iter().for_each(|note| crate::output::note(note));
+        Ok(scenario)
+    }
+
+    /// The same; what should be said about it is returned and not said.
+    pub(crate) fn load_with_note(path: &Path, overrides: &[String], strict: bool) -> Result<(Scenario, Option<String>), Failure> {
         let scenario = scenario::Scenario::load(path, overrides).map_err(explained)?;
-        if let Some(trace) = scenario.trace().filter(|trace| 0 < trace.bad_rows) {
-            let rows = format!("{} rows of the trace cannot be used, {} can:{}", trace.bad_rows, trace.rows.len(), trace.notes());
-            if strict {
-                return Err(Failure::new(rows).hint("without --strict they are left out"));
-            }
-            crate::output::note(&rows);
+        let broken = scenario.trace().filter(|trace| 0 < trace.bad_rows);
+        let note =
+            broken.map(|trace| format!("{} rows of the trace cannot be used, {} can:{}", trace.bad_rows, trace.rows.len(), trace.notes()));
+        match note {
+            Some(note) if strict => Err(Failure::new(note).hint("without --strict they are left out")),
+            note => Ok((Scenario(scenario), note)),
         }
-        Ok(Scenario(scenario))
     }
 
     pub(crate) fn name(&self) -> &str {
         &self.0.name
+    }
+
+    /// What it shows.
+    pub(crate) fn description(&self) -> &str {
+        &self.0.description
     }
 
     /// The seed used where none is asked for.
@@ -92,6 +108,22 @@ impl Scenario {
         LogWriter::new(file, &self.0.labels)
     }
 
+    /// Why a workload waits, runs or ended, at one moment under `budget`; `progress` is told which fraction is done.
+    pub(crate) fn explain(&self, seed: u64, at: Moment, workload: &str, progress: &mut dyn FnMut(f64)) -> Result<Explained, Failure> {
+        let mut reach = |now: Time, _: Time| progress(now.0 as f64 / at.0.0.max(1) as f64);
+        Ok(explain::explain(&self.0, seed, at.0, workload, Some(&mut reach))?)
+    }
+
+    /// An observer that keeps what the page draws.
+    pub(crate) fn recorder(&self) -> Recorder<'_> {
+        Recorder::new(&self.0.labels, self.0.measure_from())
+    }
+
+    /// The page with pictures.
+    pub(crate) fn page(&self, runs: &[RunResult], drawn: &[Drawn]) -> String {
+        page::page(&self.0, runs, drawn)
+    }
+
     /// Runs a policy; `progress` is told which fraction is done. Returns what should be said beside the result.
     pub(crate) fn run(
         &self,
@@ -104,6 +136,19 @@ impl Scenario {
         let mut reach = |now: Time, end: Time| progress(now.0 as f64 / end.0.max(1) as f64);
         let summary = engine::run(&self.0, seed, policy.as_mut(), observers, Some(&mut reach));
         notes(name, seed, &summary, &self.0.labels)
+    }
+}
+
+/// A point in time as it is typed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Moment(Time);
+
+impl FromStr for Moment {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Moment, String> {
+        let expected = "a time since the start such as `26:05` (hours and minutes), `1:00:05`, `3d4h` or `3d`";
+        scenario::time(text).map(Moment).ok_or_else(|| format!("it is not {expected}"))
     }
 }
 
@@ -135,6 +180,11 @@ fn explained(error: ScenarioError) -> Failure {
         Some(hint) => failure.hint(hint),
         None => failure,
     }
+}
+
+/// Which combinations of values `--set` asks for.
+pub(crate) fn sweep(sets: &[String]) -> Result<Sweep, Failure> {
+    Sweep::parse(sets).map_err(|error| Failure::from(error).hint("a list of values sweeps a field: --set lookback=1d,7d,28d"))
 }
 
 /// Holds an event log against the laws.

@@ -46,6 +46,8 @@ fn help() {
     check(&["--help"], "help.txt");
     check(&["sim", "--help"], "help-sim.txt");
     check(&["sim", "run", "--help"], "help-sim-run.txt");
+    check(&["sim", "sweep", "--help"], "help-sim-sweep.txt");
+    check(&["sim", "explain", "--help"], "help-sim-explain.txt");
     check(&["sim", "check", "--help"], "help-sim-check.txt");
     check(&["completions", "--help"], "help-completions.txt");
     check(&["man", "--help"], "help-man.txt");
@@ -97,6 +99,79 @@ fn scenarios_that_cannot_be_run() {
     check(&["sim", "run", "tiny.toml", "--set", "nodes=0"], "run-no-nodes.txt");
     check(&["sim", "run", "tiny.toml", "--set", "nodse=3"], "run-no-such-field.txt");
     check(&["sim", "run", "tiny.toml", "--events", "nowhere/log.jsonl"], "run-no-such-folder.txt");
+}
+
+#[test]
+fn a_sweep_of_a_tiny_scenario() {
+    check(&["sim", "sweep", "tiny.toml", "--set", "nodes=2,3", "--set", "lookback=1h,1d", "--set", "measure=12h"], "sweep-table.txt");
+    check(&["sim", "sweep", "tiny.toml", "--set", "nodes=2,3,4", "--policy", "budget,easy", "--seed", "1,2"], "sweep-seeds.txt");
+}
+
+#[test]
+fn a_workload_that_waits_runs_and_has_ended() {
+    check(&["sim", "explain", "tiny.toml", "--at", "6:00", "--workload", "g-3"], "explain-waiting.txt");
+    check(&["sim", "explain", "tiny.toml", "--at", "6:00", "--workload", "g-3", "--format", "json"], "explain-json.txt");
+    check(&["sim", "explain", "tiny.toml", "--at", "10h", "--workload", "g-1", "--set", "grace_allocated=1m"], "explain-again.txt");
+    check(&["sim", "explain", "tiny.toml", "--at", "3:30", "--workload", "l-1"], "explain-running.txt");
+    check(&["sim", "explain", "tiny.toml", "--at", "14:00", "--workload", "look-1"], "explain-ended.txt");
+}
+
+#[test]
+fn what_cannot_be_explained() {
+    let explain = |at: &str, workload: &str, snapshot: &str| {
+        check(&["sim", "explain", "tiny.toml", "--at", at, "--workload", workload], snapshot);
+    };
+    explain("1:00", "l-1", "explain-too-early.txt");
+    explain("1:00", "lok-1", "explain-no-such-workload.txt");
+    explain("10 o'clock", "l-1", "explain-no-time.txt");
+    explain("2d", "l-1", "explain-too-late.txt");
+}
+
+#[test]
+fn sweeps_that_cannot_be_run() {
+    check(&["sim", "sweep", "tiny.toml"], "sweep-no-set.txt");
+    check(&["sim", "sweep", "tiny.toml", "--set", "nodes=3"], "sweep-of-nothing.txt");
+    check(&["sim", "sweep", "tiny.toml", "--set", "lookback=1d,7x"], "sweep-wrong-value.txt");
+    check(&["sim", "sweep", "tiny.toml", "--set", "nodes=2,3", "--picture", "nowhere/p.svg"], "sweep-no-such-folder.txt");
+}
+
+#[test]
+fn a_sweep_as_json_picture_and_page_is_the_same_on_any_core() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("sweep");
+    std::fs::create_dir_all(&folder).expect("there is room");
+    let scenario = tests().join("tiny.toml");
+    let sweep = |name: &str| {
+        let (picture, page) = (format!("{name}.svg"), format!("{name}.html"));
+        let args = ["sim", "sweep", scenario.to_str().expect("a path in UTF-8"), "--set", "nodes=2,3,4", "--format", "json"];
+        let output = stipend(&args).args(["--picture", &picture, "--report", &page]).current_dir(&folder).output().expect("it starts");
+        assert_eq!(String::from_utf8_lossy(&output.stderr), format!("written: {picture}\nwritten: {page}\n"));
+        let read = |file: &str| std::fs::read_to_string(folder.join(file)).expect("it was written");
+        let json = steady(&String::from_utf8(output.stdout).expect("JSON is text"));
+        (json, read(&picture), read(&page))
+    };
+    let first = sweep("first");
+    assert_eq!(first, sweep("second"));
+    assert!(first.0.contains("\"values\": [\n        \"2\"\n      ]") && first.0.contains("\"delivered_of_owed\""), "{}", first.0);
+    assert!(first.1.starts_with("<svg ") && first.2.contains(&first.1));
+}
+
+#[test]
+fn a_page_with_pictures_is_one_file() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let scenario = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/tiny.toml");
+    let run = |path: &str| stipend(&["sim", "run", scenario, "--report", path]).current_dir(folder).output().expect("the program starts");
+    let written = run("page.html");
+    let said = String::from_utf8_lossy(&written.stderr).into_owned();
+    assert!(said.starts_with("page with pictures, ") && said.ends_with(" kB: page.html\n"), "{said}");
+    let page = std::fs::read_to_string(folder.join("page.html")).expect("the page was written");
+    assert!(page.starts_with("<!doctype html>") && page.trim_end().ends_with("</html>"));
+    for policy in ["budget", "fifo", "easy", "partition"] {
+        assert!(page.contains(&format!("<th scope=\"col\">{policy}</th>")), "{policy}");
+    }
+    let refused = run("nowhere/page.html");
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(said.starts_with("error: cannot write nowhere/page.html"), "{said}");
 }
 
 #[test]

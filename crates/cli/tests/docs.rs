@@ -23,7 +23,8 @@ There is no colour and no progress bar where stderr is no terminal.
 
 #[test]
 fn the_reference_is_the_help() {
-    let commands: [&[&str]; 6] = [&[], &["sim"], &["sim", "run"], &["sim", "check"], &["completions"], &["man"]];
+    let commands: [&[&str]; 8] =
+        [&[], &["sim"], &["sim", "run"], &["sim", "sweep"], &["sim", "explain"], &["sim", "check"], &["completions"], &["man"]];
     let mut page = INTRODUCTION.to_owned();
     for command in commands {
         let output = Command::new(env!("CARGO_BIN_EXE_stipend"))

@@ -264,7 +264,7 @@ impl<'a> Cycle<'a> {
             return Ok(());
         }
         self.check_promise(id)?;
-        let found = self.find_victims(id, express, tier).map_err(|blocker| self.reserved_for_others(id, express).unwrap_or(blocker))?;
+        let found = self.find_victims(id, express).map_err(|blocker| self.reserved_for_others(id, express).unwrap_or(blocker))?;
         self.claim(id, found, None);
         Ok(())
     }
@@ -279,7 +279,7 @@ impl<'a> Cycle<'a> {
     }
 
     /// Victims for a claimant: unallocated work first, past-contract work only if that is not enough.
-    fn find_victims(&mut self, id: WorkloadId, express: bool, tier: Tier) -> Result<Found, Blocker> {
+    fn find_victims(&mut self, id: WorkloadId, express: bool) -> Result<Found, Blocker> {
         let now = self.s.now;
         let leaf = self.workload(id).spec.budget;
         let past_reach = if express { u32::MAX } else { self.licensed_now(leaf) };
@@ -287,7 +287,6 @@ impl<'a> Cycle<'a> {
         let workload = self.s.workloads.get(id.0).expect("it is live");
         let claimant = Claimant {
             workload,
-            below_share: tier == Tier::OwnShare,
             overdue: now - workload.waiting_since > pool.knobs.min_runtime_max,
             aged_before: pool.queue.leaf(workload).map_or(Time::MIN, |leaf| now - leaf.old_age(pool.knobs.age_min)),
         };

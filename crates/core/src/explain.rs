@@ -183,7 +183,7 @@ fn yield_text(y: &Yield, names: &dyn Names) -> String {
     let licence = match y.licence {
         Licence::Unallocated => "allocated work takes unallocated GPUs".to_string(),
         Licence::Share => format!("a leaf below its share takes past-contract GPUs ({})", compared()),
-        Licence::Tree => format!("surplus goes by the tree ({})", compared()),
+        Licence::Tree => format!("its side of the tree is below its share ({})", compared()),
         Licence::OwnLeaf => "same budget, goes first by priority or age".to_string(),
         Licence::Express => "a short contract takes past-contract GPUs on express nodes".to_string(),
         Licence::Reservation => "the node was reserved for it, and its date has come".to_string(),

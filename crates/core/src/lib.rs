@@ -10,6 +10,7 @@ mod apply;
 pub mod budget;
 mod claim;
 mod cluster;
+pub mod counterfactual;
 mod cycle;
 #[cfg(test)]
 mod dice;
@@ -19,6 +20,7 @@ pub mod event;
 mod eviction;
 pub mod explain;
 pub mod id;
+pub mod inquiry;
 pub mod knobs;
 mod lease;
 mod ledger;

@@ -17,8 +17,6 @@ use std::collections::BTreeSet;
 /// A waiting allocated workload that looks for GPUs.
 pub(crate) struct Claimant<'a> {
     pub workload: &'a Workload,
-    /// Its leaf is below its share.
-    pub below_share: bool,
     /// It has been eligible for longer than the pool's longest contract: an eviction need not be worth it any more.
     pub overdue: bool,
     /// Eligible since before this, work of its leaf goes first by age.
@@ -50,7 +48,7 @@ impl<'a> Licences<'a> {
         let own = BudgetStanding { budget: leaf, standing: judge.standings.of(judge.pool, judge.at, leaf) };
         let gang = claimant.workload.charged.over(judge.pool.knobs.quantum);
         let victims = if past { judge.victims() } else { Vec::new() };
-        let by_leaf = victims.into_iter().map(|(victim, _)| (victim, judge.compare(leaf, claimant.below_share, gang, victim))).collect();
+        let by_leaf = victims.into_iter().map(|(victim, _)| (victim, judge.compare(leaf, gang, victim))).collect();
         Licences { claimant, by_leaf, own }
     }
 
@@ -115,11 +113,14 @@ impl Judge<'_> {
     }
 
     /// The two rows of the table that compare two leaves; `gang` is the claimant's gang times the quantum.
-    fn compare(&mut self, leaf: BudgetId, below_share: bool, gang: GpuMs, victim: BudgetId) -> Option<Grant> {
+    ///
+    /// An eviction costs somebody a restart, so it serves only what is owed, to the leaf or to the side of the tree that it is on. What is
+    /// owed to nobody is handed on by the order, as GPUs become free.
+    fn compare(&mut self, leaf: BudgetId, gang: GpuMs, victim: BudgetId) -> Option<Grant> {
         if victim == leaf {
             return None;
         }
-        let (licence, own_side, victim_side) = if below_share {
+        let (licence, own_side, victim_side) = if self.standings.of(self.pool, self.at, leaf) < Standing::SHARE {
             (Licence::Share, leaf, victim)
         } else {
             let standing = self.standings.of(self.pool, self.at, victim);
@@ -131,7 +132,7 @@ impl Judge<'_> {
         };
         let claimant_side = BudgetStanding { budget: own_side, standing: self.standings.of(self.pool, self.at, own_side) };
         let victim_side = BudgetStanding { budget: victim_side, standing: self.standings.used(self.pool, self.at, victim_side) };
-        if claimant_side.standing >= victim_side.standing {
+        if claimant_side.standing >= victim_side.standing.min(Standing::SHARE) {
             return None;
         }
         let index = self.pool.ledger.index(own_side);
@@ -140,25 +141,23 @@ impl Judge<'_> {
         lower.then_some(Grant { licence, claimant_side, quantum, victim_side })
     }
 
-    /// The leaves on whose leases a reservation may count, once their contracts are over: its own, and those that it could take
+    /// The leaves beside its own on whose leases a reservation may count, once their contracts are over: those that it could take
     /// past-contract leases of now.
-    pub(crate) fn reservable(&mut self, workload: &Workload, below_share: bool) -> BTreeSet<BudgetId> {
+    pub(crate) fn reservable(&mut self, workload: &Workload) -> BTreeSet<BudgetId> {
         let leaf = workload.spec.budget;
         let gang = workload.charged.over(self.pool.knobs.quantum);
         let leaves: Vec<BudgetId> = self.tree.top_down().filter(|budget| budget.is_leaf()).map(|budget| budget.spec.id).collect();
-        leaves.into_iter().filter(|victim| self.compare(leaf, below_share, gang, *victim).is_some()).collect()
+        leaves.into_iter().filter(|victim| self.compare(leaf, gang, *victim).is_some()).collect()
     }
 
     /// Past-contract GPUs that the waiting work of a leaf could be licensed to take at most, however small its gangs are.
     pub(crate) fn reachable_past(&mut self, leaf: BudgetId, queue: &LeafQueue, workloads: &Table<Workload>) -> u32 {
-        let own_standing = self.standings.of(self.pool, self.at, leaf);
-        let below_share = self.pool.is_below_share(own_standing);
         let mut gpus = 0;
         for (victim, past_gpus) in self.victims() {
             let reached = if victim == leaf {
                 queue.has_aged(self.at, self.pool.knobs.age_min) || lowest_priority(self.pool, victim, workloads) < queue.highest_priority()
             } else {
-                self.compare(leaf, below_share, GpuMs(0), victim).is_some()
+                self.compare(leaf, GpuMs(0), victim).is_some()
             };
             gpus += if reached { past_gpus } else { 0 };
         }
@@ -172,14 +171,14 @@ fn lowest_priority(pool: &Pool, leaf: BudgetId, workloads: &Table<Workload>) -> 
 }
 
 /// Of two leaves, the two ancestors (or selves) where their paths part.
-fn sides(tree: &BudgetTree, a: BudgetId, b: BudgetId) -> (BudgetId, BudgetId) {
+pub(crate) fn sides(tree: &BudgetTree, a: BudgetId, b: BudgetId) -> (BudgetId, BudgetId) {
     let line = |id| tree.get(id).map(|budget| budget.line.as_slice()).unwrap_or_default();
     let from_root = line(a).iter().rev().zip(line(b).iter().rev());
     from_root.clone().find(|(x, y)| x != y).map_or((a, b), |(x, y)| (*x, *y))
 }
 
 /// The most GPU time that evictions by a licence may lose. `None` where worth does not count: for licences that are given always, and
-/// for a claimant below its share that has waited longer than the pool's longest contract.
+/// for a claimant owed GPU time that has waited longer than the pool's longest contract.
 pub(crate) fn loss_limit(claimant: &Claimant<'_>, grant: &Grant, victim: &Workload, pool: &Pool) -> Option<GpuMs> {
     let own = claimant.workload.spec.gang.gpus();
     let no_collateral = victim.spec.on_preempt == OnPreempt::Resume || victim.spec.gang.gpus() <= own;

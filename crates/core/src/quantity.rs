@@ -94,6 +94,8 @@ impl Claim {
 }
 
 impl Standing {
+    /// Exactly its share: whoever stands below has less than it is owed.
+    pub const SHARE: Standing = Standing(1_000_000);
     /// A budget entitled to nothing stands behind all others.
     pub const LAST: Standing = Standing(u64::MAX);
 }

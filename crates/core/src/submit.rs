@@ -115,7 +115,7 @@ fn check_request(spec: &WorkloadSpec, pool: &Pool) -> Result<(), Rejection> {
 }
 
 /// The min runtime that a lease gets: `end` work its whole limit; other work what it asks for, at most the caps and its limit.
-fn contract(spec: &WorkloadSpec, budget: &Budget, pool: &Pool, tree: &crate::budget::BudgetTree) -> Span {
+pub(crate) fn contract(spec: &WorkloadSpec, budget: &Budget, pool: &Pool, tree: &crate::budget::BudgetTree) -> Span {
     if spec.min_runtime == Span::ZERO {
         return Span::ZERO;
     }

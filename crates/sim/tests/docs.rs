@@ -13,6 +13,7 @@ use stipend_core::spec::{BudgetSpec, Changeset, Features, Gang, LeafOrder, NodeS
 use stipend_sim::log::knobs::Policy;
 use stipend_sim::metrics::{Metrics, Window};
 use stipend_sim::scenario::Scenario;
+use stipend_sim::sweep::{Axis, Combination, SweepResult};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the repository is there")
@@ -168,6 +169,25 @@ fn keys(value: &serde_json::Value, into: &mut BTreeSet<String>) {
 }
 
 #[test]
+fn every_field_of_an_explanation_is_in_the_reference() {
+    let whole = page("docs/reference/result.md");
+    let page = section(&whole, "## Of an explanation");
+    let scenario = Scenario::load(&root().join("scenarios/tiny.toml"), &[]).unwrap_or_else(|error| panic!("{error}"));
+    let mut names = BTreeSet::new();
+    // One that waits with GPUs it could have, one that runs, one whose GPUs were taken.
+    for (at, workload) in [("2:30", "finetune"), ("2:30", "pretrain"), ("0:45", "sweep-1"), ("1:00", "sweep-1")] {
+        let at = stipend_sim::scenario::time(at).expect("a time");
+        let explained = stipend_sim::explain::explain(&scenario, 1, at, workload, None).unwrap_or_else(|error| panic!("{error}"));
+        keys(&serde_json::to_value(explained).expect("a result"), &mut names);
+    }
+    assert!(names.contains("counterfactuals") && names.contains("takers") && names.contains("preemption"), "{names:?}");
+    for name in names {
+        let is_there = |name: &str| page.contains(&format!("`{name}`"));
+        assert!(is_there(&name) || name.strip_suffix("_ms").is_some_and(is_there), "{name} is not in docs/reference/result.md");
+    }
+}
+
+#[test]
 fn every_field_of_the_result_is_in_the_reference() {
     let page = page("docs/reference/result.md");
     let scenario = Scenario::load(&root().join("scenarios/tiny.toml"), &[]).unwrap_or_else(|error| panic!("{error}"));
@@ -176,6 +196,9 @@ fn every_field_of_the_result_is_in_the_reference() {
     stipend_sim::engine::run(&scenario, 1, &mut scheduler, &mut [&mut metrics], None);
     let mut names = BTreeSet::new();
     keys(&serde_json::to_value(metrics.result("budget", std::time::Duration::ZERO)).expect("a result"), &mut names);
+    let combination = Combination { values: Vec::new(), results: Vec::new() };
+    let sweep = SweepResult { axes: vec![Axis { key: "k".into(), values: Vec::new() }], combinations: vec![combination] };
+    keys(&serde_json::to_value(sweep).expect("a result"), &mut names);
     for name in names.into_iter().chain(["scenario", "seed", "capacity_gpus", "sim_days", "policies"].map(str::to_owned)) {
         assert!(page.contains(&format!("`{name}`")), "{name} is not in docs/reference/result.md");
     }

@@ -21,7 +21,10 @@ fn files() -> Vec<(String, PathBuf)> {
         for entry in fs::read_dir(&folder).expect("a folder").map(|entry| entry.expect("an entry")) {
             let path = entry.path();
             let name = path.strip_prefix(&root).expect("inside").to_string_lossy().replace('\\', "/");
-            let aside = name.starts_with("target") || name == "shared" || (name.starts_with('.') && !name.starts_with(".ci"));
+            let aside = name.starts_with("target")
+                || name == "shared"
+                || name.ends_with("node_modules")
+                || (name.starts_with('.') && !name.starts_with(".ci"));
             match entry.file_type() {
                 _ if aside => {}
                 Ok(kind) if kind.is_dir() => folders.push(path),

@@ -87,7 +87,7 @@ impl Cycle<'_> {
             self.start(of, tier, slots, Licence::Free);
             return;
         }
-        let claimant = Claimant { workload, below_share: tier == Tier::OwnShare, overdue: false, aged_before: Time::MIN };
+        let claimant = Claimant { workload, overdue: false, aged_before: Time::MIN };
         let mut judge = Judge { pool, tree: &self.s.tree, standings: &mut self.standings, at: now };
         let licences = Licences::new(&claimant, false, &mut judge);
         let (pool, workloads, too_dear) = (&*judge.pool, &self.s.workloads, &self.too_dear);
@@ -176,10 +176,8 @@ impl Cycle<'_> {
         let now = self.now();
         let workload = self.s.workloads.get(id.0).expect("it is live");
         let pool = &mut self.s.pools[self.pool];
-        let standing = self.standings.of(pool, now, workload.spec.budget);
-        let below_share = pool.is_below_share(standing);
         let mut judge = Judge { pool, tree: &self.s.tree, standings: &mut self.standings, at: now };
-        let leaves = judge.reservable(workload, below_share);
+        let leaves = judge.reservable(workload);
         let pool = &self.s.pools[self.pool];
         let nodes = pool.cluster.iter().filter(|(_, node)| node.state == NodeState::Ready && !node.spec.express);
         let candidates: Vec<Candidate> = nodes.filter_map(|(id, node)| self.candidate(id, node, workload, own, &leaves)).collect();

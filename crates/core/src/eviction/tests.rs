@@ -132,7 +132,7 @@ impl Setting {
     fn search(&mut self, claimant: WorkloadId, past: bool) -> Result<Found, Blocker> {
         let s = &mut self.scheduler;
         let workload = s.workloads.get(claimant.0).expect("it waits");
-        let claimant = Claimant { workload, below_share: true, overdue: false, aged_before: Time::MIN };
+        let claimant = Claimant { workload, overdue: false, aged_before: Time::MIN };
         let mut judge = Judge { pool: &mut s.pools[0], tree: &s.tree, standings: &mut Standings::default(), at: self.at };
         let licences = Licences::new(&claimant, past, &mut judge);
         Search {

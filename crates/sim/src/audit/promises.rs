@@ -118,16 +118,15 @@ impl Auditor {
             if !is_new || !stays || other == leaf {
                 continue;
             }
-            let licence = if self.is_below_share(leaf, self.world.workloads[&id].pool) { Licence::Share } else { Licence::Tree };
+            let licence = if self.is_owed(leaf, self.world.workloads[&id].pool) { Licence::Share } else { Licence::Tree };
             self.check_standing(id, *occupant, licence);
         }
     }
 
-    fn is_below_share(&mut self, leaf: usize, pool: usize) -> bool {
-        let (Some(lens), Some(below)) = (self.lens(pool), self.world.knobs(pool).map(|knobs| i128::from(knobs.below_share_ppm))) else {
-            return false;
-        };
-        self.weigh(leaf, pool, lens, None).standing_low() < below
+    /// Whether a leaf has less than its share.
+    fn is_owed(&mut self, leaf: usize, pool: usize) -> bool {
+        let Some(lens) = self.lens(pool) else { return false };
+        self.weigh(leaf, pool, lens, None).standing_low() < 1_000_000
     }
 
     /// When a lease's protection ends for certain; a starting one may take its whole start timeout. `None` if it has none, or goes anyway.

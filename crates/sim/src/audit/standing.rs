@@ -221,7 +221,8 @@ impl Auditor {
         leased.sum::<i128>() + held.sum::<i128>() + self.promised(leaf, apart)
     }
 
-    /// The relation behind a licence: S(claimant) + quantum < U(victim), leaf against leaf for `share`, side against side for `tree`.
+    /// The relation behind a licence: S(claimant) + quantum < U(victim), leaf against leaf for `share`, side against side for `tree`; and
+    /// the claimant's side has less than its share.
     pub(super) fn check_standing(&mut self, claimant: Id, victim: Id, licence: Licence) {
         let (by, of) = (&self.world.workloads[&claimant], &self.world.workloads[&victim]);
         let (pool, by_leaf, of_leaf) = (by.pool, by.leaf, of.leaf);
@@ -248,18 +249,20 @@ impl Auditor {
             );
             self.findings.add(Law::Standing, seen, "the claimant's side stands lower");
         }
-        let leaf = if licence == Licence::Share { by_leaf } else { of_leaf };
-        let weighed = self.weigh(leaf, pool, lens, Some(claimant));
-        let is_so = if licence == Licence::Share { weighed.standing_low() < below } else { weighed.standing_high() >= below };
+        let owed = self.weigh(sides.0, pool, lens, Some(claimant));
+        self.expect(owed.standing_low() < 1_000_000, sides.0, &owed, "the claimant's side has less than its share");
+        if licence == Licence::Tree {
+            let victim = self.weigh(of_leaf, pool, lens, Some(claimant));
+            let expected = format!("tree: the victim's leaf is not below its share, {below} ppm");
+            self.expect(victim.standing_high() >= below, of_leaf, &victim, &expected);
+        }
+    }
+
+    fn expect(&mut self, is_so: bool, budget: usize, weighed: &Weighed, expected: &str) {
         if !is_so {
-            let seen =
-                format!("{} stands at {} to {} ppm", self.world.budgets.rows[leaf].path, weighed.standing_low(), weighed.standing_high());
-            let expected = if licence == Licence::Share {
-                "share: the claimant's leaf is below its share"
-            } else {
-                "tree: the victim's leaf is not below its share"
-            };
-            self.findings.add(Law::Standing, seen, format!("{expected}, {below} ppm"));
+            let path = &self.world.budgets.rows[budget].path;
+            let seen = format!("{path} stands at {} to {} ppm", weighed.standing_low(), weighed.standing_high());
+            self.findings.add(Law::Standing, seen, expected);
         }
     }
 

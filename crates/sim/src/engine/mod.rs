@@ -37,10 +37,23 @@ pub fn run(
     observers: &mut [&mut dyn Observer],
     progress: Option<Progress<'_>>,
 ) -> RunSummary {
+    run_until(scenario, seed, policy, observers, Time::MAX, progress)
+}
+
+/// The same, but nothing happens after `until`: everything of that instant has happened and is decided.
+pub fn run_until(
+    scenario: &Scenario,
+    seed: u64,
+    policy: &mut dyn Policy,
+    observers: &mut [&mut dyn Observer],
+    until: Time,
+    progress: Option<Progress<'_>>,
+) -> RunSummary {
     let mut engine = Engine {
         scenario,
         policy,
         observers,
+        until,
         population: Population::new(scenario, seed),
         hosts: Hosts::new(scenario, seed),
         agenda: Agenda::default(),
@@ -74,6 +87,7 @@ struct Engine<'a, 'o> {
     scenario: &'a Scenario,
     policy: &'a mut dyn Policy,
     observers: &'a mut [&'o mut dyn Observer],
+    until: Time,
     population: Population<'a>,
     hosts: Hosts<'a>,
     agenda: Agenda,
@@ -123,7 +137,7 @@ impl Engine<'_, '_> {
     /// Instant by instant: all facts, then the decisions, until the end.
     fn go(&mut self, mut progress: Option<Progress<'_>>) {
         let (mut now, mut rounds) = (Time(0), 0);
-        while let Some(at) = self.next_instant().filter(|&at| !self.is_over(at)) {
+        while let Some(at) = self.next_instant().filter(|&at| at <= self.until && !self.is_over(at)) {
             let at = at.max(now);
             rounds = if at == now { rounds + 1 } else { 0 };
             assert!(rounds < ROUNDS_MAX, "the policy wants to decide at {at:?} again and again");
@@ -139,7 +153,7 @@ impl Engine<'_, '_> {
             }
         }
         let end = self.scenario.measure_to();
-        self.summary.end = if self.scenario.drain { now.max(end) } else { end };
+        self.summary.end = if self.scenario.drain { now.max(end) } else { end }.min(self.until);
     }
 
     fn next_instant(&self) -> Option<Time> {

@@ -253,7 +253,7 @@ fn node_state(state: spec::NodeState) -> (State, Option<Severity>) {
     }
 }
 
-fn licence(of: entry::Licence) -> Licence {
+pub(crate) fn licence(of: entry::Licence) -> Licence {
     match of {
         entry::Licence::Free => Licence::Free,
         entry::Licence::Unallocated => Licence::Unallocated,

@@ -11,5 +11,6 @@ mod range;
 mod reader;
 mod writer;
 
+pub(crate) use convert::licence;
 pub use reader::{LogError, LogReader};
 pub use writer::LogWriter;

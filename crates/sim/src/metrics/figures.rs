@@ -52,17 +52,21 @@ impl Score {
     }
 }
 
-/// Arrears at the end of each hour, in milliseconds of the budget's claim in that hour; hours without any claim are passed over.
+/// Arrears at the end of each hour, in milliseconds of the budget's claim in that hour; `None` in an hour without any claim.
 /// `last` is how long the last hour was.
-pub(super) fn arrears(hours: &[Hour], last: Span) -> Vec<i64> {
+pub(super) fn arrears_by_hour(hours: &[Hour], last: Span) -> Vec<Option<i64>> {
     let mut arrears = 0_i128;
     let mut samples = Vec::with_capacity(hours.len());
     for (index, hour) in hours.iter().enumerate() {
         arrears = (arrears + hour.owed.0 - Fine::of(hour.delivered).0).max(0);
         let length = if index + 1 == hours.len() { last } else { HOUR };
-        if 0 < hour.entitled.0 {
-            samples.push(i64::try_from(arrears * i128::from(length.0) / hour.entitled.0).unwrap_or(i64::MAX));
-        }
+        let in_claims = || i64::try_from(arrears * i128::from(length.0) / hour.entitled.0).unwrap_or(i64::MAX);
+        samples.push((0 < hour.entitled.0).then(in_claims));
     }
     samples
+}
+
+/// The same; hours without any claim are passed over.
+pub(super) fn arrears(hours: &[Hour], last: Span) -> Vec<i64> {
+    arrears_by_hour(hours, last).into_iter().flatten().collect()
 }

@@ -11,6 +11,7 @@ mod figures;
 mod nodes;
 mod promises;
 mod roster;
+pub mod series;
 mod summary;
 #[cfg(test)]
 mod tests;

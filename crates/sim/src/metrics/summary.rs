@@ -87,7 +87,7 @@ impl Metrics {
     }
 
     /// How long the last hour bucket is.
-    fn last_hour(&self) -> Span {
+    pub(super) fn last_hour(&self) -> Span {
         match self.measured().0 % super::HOUR.0 {
             0 => super::HOUR,
             rest => Span(rest),
@@ -108,7 +108,7 @@ impl Metrics {
 }
 
 /// Milliseconds in an hour.
-const HOUR_MS: f64 = 3_600_000.0;
+pub(super) const HOUR_MS: f64 = 3_600_000.0;
 
 /// `None` where no promise was given.
 fn promises(log: &PromiseLog) -> Option<Promises> {

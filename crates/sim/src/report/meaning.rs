@@ -6,15 +6,20 @@ use super::seeds::median;
 use super::table::WIDTH;
 use crate::result::{PolicyResult, RunResult};
 
-/// What the table says about the first policy beside the others.
+/// What the table says about the first policy beside the others, as a list in lines of the report's width.
 pub(super) fn sentences(runs: &[RunResult]) -> String {
+    list(runs).iter().map(|sentence| wrap(sentence)).collect::<Vec<_>>().join("\n")
+}
+
+/// The same, sentence by sentence.
+pub(crate) fn list(runs: &[RunResult]) -> Vec<String> {
     let mut sentences = vec![demand(runs), owed(runs)];
     sentences.extend(bound(runs));
     sentences.push(useful(runs));
     sentences.extend(debug_waits(runs));
     sentences.extend(ahead(runs));
     sentences.extend(behind(runs));
-    sentences.iter().map(|sentence| wrap(sentence)).collect::<Vec<_>>().join("\n")
+    sentences
 }
 
 fn demand(runs: &[RunResult]) -> String {

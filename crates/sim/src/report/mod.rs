@@ -2,9 +2,11 @@
 
 mod budgets;
 mod cell;
-mod meaning;
+pub(crate) mod explained;
+pub(crate) mod meaning;
 mod rows;
 mod seeds;
+pub mod sweep;
 pub mod table;
 #[cfg(test)]
 mod tests;

@@ -23,7 +23,7 @@ pub fn report(runs: &[RunResult], with_budgets: bool) -> String {
 }
 
 /// `lab: 1024 GPUs, 30 days, seed 1`
-fn title(runs: &[RunResult]) -> String {
+pub(crate) fn title(runs: &[RunResult]) -> String {
     let run = &runs[0];
     let days = (run.sim_days * 10.0).round() / 10.0;
     let unit = if days == 1.0 { "day" } else { "days" };
@@ -38,15 +38,22 @@ fn policies(runs: &[RunResult]) -> Table {
     let mut table = bare();
     let names = runs[0].policies.iter().map(|policy| policy.policy.clone());
     table.set_header(std::iter::once(String::new()).chain(names));
-    for (label, content) in ROWS {
+    for (label, cells) in cells(runs) {
+        table.add_row(std::iter::once(label.to_owned()).chain(cells));
+    }
+    align(&mut table, 1);
+    table
+}
+
+/// Each row's label, and its cells policy by policy.
+pub(crate) fn cells(runs: &[RunResult]) -> impl Iterator<Item = (&'static str, Vec<String>)> {
+    ROWS.iter().map(|(label, content)| {
         let cells = (0..runs[0].policies.len()).map(|index| {
             let results: Vec<&PolicyResult> = runs.iter().map(|run| &run.policies[index]).collect();
             cell(&results, *content)
         });
-        table.add_row(std::iter::once((*label).to_owned()).chain(cells));
-    }
-    align(&mut table, 1);
-    table
+        (*label, cells.collect())
+    })
 }
 
 /// One policy's cell, over all seeds.

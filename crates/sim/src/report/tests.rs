@@ -77,7 +77,7 @@ fn run(seed: u64, policies: Vec<PolicyResult>) -> RunResult {
     RunResult { scenario: "lab".into(), seed, capacity_gpus: 1024, sim_days: 30.0, policies }
 }
 
-fn four(seed: u64, worse: f64) -> RunResult {
+pub(super) fn four(seed: u64, worse: f64) -> RunResult {
     let policies = vec![
         policy("budget", 0.9975 - worse, 0.933, 10.0 + 1000.0 * worse),
         policy("fifo", 0.746, 0.948, 198_000.0),

@@ -7,7 +7,7 @@ mod file_work;
 mod fit;
 mod knobs;
 pub(crate) mod length;
-mod overrides;
+pub(crate) mod overrides;
 mod pool;
 mod resolve;
 mod source;
@@ -112,6 +112,11 @@ pub(crate) enum Happening {
     Stick { workload: WorkloadId, lasts: Span },
     SlowStart { workload: WorkloadId, lasts: Span },
     Share { budget: BudgetId, share: Ppm },
+}
+
+/// Reads a point in time since the start as a scenario writes it: `26:05`, `1:00:05`, `3d4h`.
+pub fn time(text: &str) -> Option<Time> {
+    length::parse_at(text).map(|span| Time(span.0))
 }
 
 impl Scenario {

@@ -5,6 +5,7 @@
 
 mod dice;
 mod driver;
+mod instead;
 mod mutation;
 mod population;
 mod subject;
@@ -217,6 +218,23 @@ fn lies_in_the_log_are_found() {
             !violations(&text(&history, PLAIN)).is_empty()
         });
         assert!(found, "{lie:?} is told in ten histories and nobody notices");
+    }
+}
+
+/// A claim about what would start waiting work is kept by the scheduler, in states of many histories.
+#[test]
+fn what_would_start_waiting_work_does() {
+    let mut seen = instead::Seen::default();
+    let seeds = seeds(if cfg!(debug_assertions) { 8 } else { FIXED });
+    for &seed in &seeds {
+        for events in [150, 400, 900] {
+            instead::check(seed, events, &mut seen);
+        }
+    }
+    let _ = writeln!(std::io::stderr(), "{seen:?}");
+    if seeds.len() >= FIXED as usize {
+        assert!(seen.starts > 0 && seen.takes > 0 && seen.thresholds > 0 && seen.takers > 0, "{seen:?}");
+        assert!(seen.without > 0 && seen.by_kind.len() >= 7, "{seen:?}");
     }
 }
 

@@ -2,7 +2,9 @@
 
 mod batch;
 mod check;
+mod explain;
 mod run;
+mod sweep;
 
 use crate::failure::Outcome;
 use clap::Subcommand;
@@ -11,6 +13,8 @@ use clap::Subcommand;
 #[derive(Debug, Subcommand)]
 pub(super) enum Sim {
     Run(run::Run),
+    Sweep(sweep::Sweep),
+    Explain(explain::Explain),
     Check(check::Check),
 }
 
@@ -18,6 +22,8 @@ impl Sim {
     pub(super) fn run(self) -> Outcome {
         match self {
             Sim::Run(run) => run.run(),
+            Sim::Sweep(sweep) => sweep.run(),
+            Sim::Explain(explain) => explain.run(),
             Sim::Check(check) => check.run(),
         }
     }

@@ -1,6 +1,6 @@
 //! `stipend sim run`.
 
-use super::batch::Batch;
+use super::batch::{Batch, Files};
 use crate::failure::{Answer, Outcome};
 use crate::output::{self, Format};
 use crate::simulation::{PolicyName, Scenario};
@@ -40,7 +40,8 @@ Examples:
   stipend sim run scenarios/lab.toml --policy budget,easy --seed 11,12,13
   stipend sim run scenarios/lab.toml --set lookback=3d --format json
   stipend sim run scenarios/philly.toml --set trace=jobs.csv
-  stipend sim run scenarios/drain.toml --policy budget --events log.jsonl"
+  stipend sim run scenarios/drain.toml --policy budget --events log.jsonl
+  stipend sim run scenarios/lab.toml --report report.html"
     };
 }
 
@@ -67,6 +68,9 @@ pub(crate) struct Run {
     /// Write the event log of one run to this file: of `budget` if it is among those run, else of the first, with the first seed
     #[arg(long, value_name = "FILE")]
     events: Option<PathBuf>,
+    /// Write a page with pictures to this file: what was owed and delivered over time, waits, who ran where and why; it opens in a browser, without a network. With several seeds it draws the first
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
     /// How to print the result; `json` is one object, or a list of them with several seeds
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
     format: Format,
@@ -81,7 +85,8 @@ pub(crate) struct Run {
 impl Run {
     pub(super) fn run(self) -> Outcome {
         let scenario = Scenario::load(&self.scenario, &self.set, self.strict)?;
-        let runs = Batch::new(&scenario, &self.policies, &self.seeds, self.events.as_deref())?.run()?;
+        let files = Files { events: self.events.as_deref(), report: self.report.as_deref() };
+        let runs = Batch::new(&scenario, &self.policies, &self.seeds, files)?.run()?;
         match (self.format, runs.as_slice()) {
             (Format::Table, runs) => output::text(&report(runs, self.budgets))?,
             (Format::Json, [run]) => output::json(run)?,

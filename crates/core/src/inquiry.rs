@@ -1,0 +1,259 @@
+//! All that can be said of a live workload at one moment: where it stands among the others and what would start it, or what holds its GPUs
+//! for it and who could take them. Made by the order and the licences themselves.
+
+use crate::cluster::Lane;
+use crate::counterfactual::Counterfactual;
+use crate::entry::{By, Licence, Occupancy, Placement};
+use crate::explain::{BudgetStanding, Explanation, Tier};
+use crate::id::{BudgetId, LeaseId, WorkloadId};
+use crate::licence::{Claimant, Judge, Licences, loss_limit, on_express, sides};
+use crate::order::{OpenLeaf, Standings, next_allocated, next_unallocated, standings_down_to};
+use crate::pool::Pool;
+use crate::quantity::{GpuMs, Gpus, Standing, Time};
+use crate::queue::{LeafQueue, head};
+use crate::scheduler::Scheduler;
+use crate::workload::{Lease, Phase, Workload};
+
+/// What can be said of a live workload.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// It waits, for GPUs or for being released.
+    Waiting(Box<Wait>),
+    /// It holds GPUs.
+    Running(Box<Run>),
+}
+
+/// A waiting workload.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wait {
+    /// The standings, the place in its leaf and what stops it.
+    pub explanation: Explanation,
+    /// Since when it waits for its next start.
+    pub since: Time,
+    /// How often it has run.
+    pub attempts: u32,
+    /// The contract that it would get.
+    pub contract: crate::quantity::Span,
+    /// Which part of the order its leaf is in.
+    pub tier: Tier,
+    /// Leaves with waiting work of its kind that go before its own, in their order.
+    pub ahead: Vec<Ahead>,
+    /// Leaves with waiting work of its kind that come after its own.
+    pub behind: u32,
+    /// When enough GPUs are unprotected in number, wherever they lie and whoever is licensed to take them; `None` if they are now, and for unallocated work,
+    /// which gets what is idle.
+    pub unprotected: Option<Time>,
+    /// What is blocked is looked at again then at the latest, as standings drift.
+    pub looks_again: Option<Time>,
+    /// What would start it now.
+    pub counterfactuals: Vec<Counterfactual>,
+}
+
+/// A leaf that goes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ahead {
+    /// Which.
+    pub leaf: BudgetId,
+    /// Which part of the order it is in.
+    pub tier: Tier,
+    /// How many of its workloads wait.
+    pub waiting: u32,
+    /// Of the two budgets that are compared, the other leaf's; the leaf itself where it is below its share.
+    pub their_side: BudgetStanding,
+    /// And the workload's.
+    pub own_side: BudgetStanding,
+}
+
+/// A workload that holds GPUs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// Its attempt.
+    pub lease: LeaseId,
+    /// Charged and protected, or neither.
+    pub occupancy: Occupancy,
+    /// Which GPUs.
+    pub placement: Placement,
+    /// When they were assigned.
+    pub started: Time,
+    /// When all members ran; `None` while it starts.
+    pub running: Option<Time>,
+    /// When its protection ends or ended; `None` while it starts, and of unallocated work.
+    pub protected_until: Option<Time>,
+    /// The standings from below the root to its leaf.
+    pub standings: Vec<BudgetStanding>,
+    /// GPU time that would be lost if it were stopped now, as far as is known.
+    pub loss: GpuMs,
+    /// What tells it to leave and when it must have left, if it is on its way out.
+    pub leaving: Option<(By, Time)>,
+    /// Who waits and is licensed to take its GPUs now: of each leaf the workload that goes first.
+    pub takers: Vec<Taker>,
+}
+
+/// A waiting workload with a licence to take a lease. That it does not do so has other reasons: it needs less, more, or other GPUs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Taker {
+    /// Which.
+    pub workload: WorkloadId,
+    /// Its leaf.
+    pub leaf: BudgetId,
+    /// Its licence.
+    pub licence: Licence,
+    /// Its side and its standing.
+    pub claimant_side: BudgetStanding,
+    /// What the quantum adds to it.
+    pub quantum: Standing,
+    /// The lease's side and its standing without commitments.
+    pub victim_side: BudgetStanding,
+    /// The most GPU time that evictions for it may lose, where that counts.
+    pub loss_limit: Option<GpuMs>,
+}
+
+impl Scheduler {
+    /// All that can be said of a live workload now; `None` if it has ended or never was. For waiting work this tries many changes on copies
+    /// of the state: it is for one workload that somebody asks about, not for a list.
+    pub fn inquire(&self, id: WorkloadId) -> Option<Answer> {
+        let workload = self.workloads.get(id.0)?;
+        Some(match &workload.phase {
+            Phase::Leased(lease) => Answer::Running(Box::new(self.run(id, workload, lease)?)),
+            _ => Answer::Waiting(Box::new(self.wait(id, workload)?)),
+        })
+    }
+
+    fn wait(&self, id: WorkloadId, workload: &Workload) -> Option<Wait> {
+        let mut pool = self.pools[workload.spec.pool.index()].clone();
+        let (tier, ahead, behind) = self.order(workload, &mut pool);
+        let looks_again = Some(pool.retry_at).filter(|at| *at < Time::MAX && matches!(workload.phase, Phase::Waiting));
+        Some(Wait {
+            explanation: self.explain(id)?,
+            since: workload.waiting_since,
+            attempts: workload.attempts,
+            contract: workload.contract,
+            tier,
+            ahead,
+            behind,
+            unprotected: if workload.is_allocated() { unprotected(&pool, workload, self) } else { None },
+            looks_again,
+            counterfactuals: self.counterfactuals(id),
+        })
+    }
+
+    /// The leaves with waiting work in the order in which a walk would come to them if none of them started anything.
+    fn order(&self, workload: &Workload, pool: &mut Pool) -> (Tier, Vec<Ahead>, u32) {
+        let (own, allocated) = (workload.spec.budget, workload.is_allocated());
+        let mut standings = Standings::default();
+        standings.begin();
+        let own_standing = standings.of(pool, self.now, own);
+        let own_tier = match (allocated, pool.is_below_share(own_standing)) {
+            (false, _) => Tier::Idle,
+            (true, true) => Tier::OwnShare,
+            (true, false) => Tier::Tree,
+        };
+        let side = if allocated { &pool.queue.allocated } else { &pool.queue.unallocated };
+        let mut open: Vec<OpenLeaf> =
+            side.iter().filter(|(_, queue)| queue.waiting > 0).map(|(leaf, queue)| all(*leaf, allocated, queue)).collect();
+        let mut ahead = Vec::new();
+        loop {
+            let next = match allocated {
+                true => next_allocated(&open, pool, &self.tree, &mut standings, self.now),
+                false => next_unallocated(&open, pool, &self.tree, self.now).map(|index| (index, Tier::Idle)),
+            };
+            let Some((index, tier)) = next.filter(|(index, _)| open[*index].leaf != own) else { break };
+            let leaf = open.remove(index).leaf;
+            let (own_side, their_side) = if tier == Tier::OwnShare { (own, leaf) } else { sides(&self.tree, own, leaf) };
+            let mut standing = |budget| BudgetStanding { budget, standing: standings.of(pool, self.now, budget) };
+            let (own_side, their_side) = (standing(own_side), standing(their_side));
+            let side = if allocated { &pool.queue.allocated } else { &pool.queue.unallocated };
+            ahead.push(Ahead { leaf, tier, waiting: side[&leaf].waiting, their_side, own_side });
+        }
+        let behind = open.iter().filter(|open| open.leaf != own).count() as u32;
+        (own_tier, ahead, behind)
+    }
+
+    fn run(&self, id: WorkloadId, workload: &Workload, lease: &Lease) -> Option<Run> {
+        let mut pool = self.pools[workload.spec.pool.index()].clone();
+        let mut standings = Standings::default();
+        standings.begin();
+        let leaf = self.tree.get(workload.spec.budget)?;
+        let path = standings_down_to(leaf, &mut pool, &mut standings, self.now).into_vec();
+        Some(Run {
+            lease: lease.id(id),
+            occupancy: lease.occupancy,
+            placement: lease.placement.clone(),
+            started: lease.started,
+            running: lease.running,
+            protected_until: lease.protected_until,
+            standings: path,
+            loss: workload.expected_loss(lease, self.now, pool.knobs.restart_cost),
+            leaving: lease.stop.as_ref().map(|stop| (stop.cause.by(), stop.stop_by())),
+            takers: if lease.stop.is_some() { Vec::new() } else { self.takers(workload, lease, &mut pool, &mut standings) },
+        })
+    }
+
+    /// Of each leaf with waiting work the workload that goes first, if it is licensed to take this lease.
+    fn takers(&self, victim: &Workload, lease: &Lease, pool: &mut Pool, standings: &mut Standings) -> Vec<Taker> {
+        let unallocated = lease.occupancy == Occupancy::Unallocated;
+        if !unallocated && !lease.past_contract {
+            return Vec::new();
+        }
+        let leaves: Vec<BudgetId> = pool.queue.allocated.iter().filter(|(_, queue)| queue.waiting > 0).map(|(leaf, _)| *leaf).collect();
+        let taker = |leaf: &BudgetId| self.taker(*leaf, victim, lease, pool, standings);
+        leaves.iter().filter_map(taker).collect()
+    }
+
+    fn taker(&self, leaf: BudgetId, victim: &Workload, lease: &Lease, pool: &mut Pool, standings: &mut Standings) -> Option<Taker> {
+        let at = self.now;
+        let order = self.tree.get(leaf)?.spec.order;
+        let queue = &pool.queue.allocated[&leaf];
+        let shapes = all(leaf, true, queue).shapes;
+        let first = head(queue, &shapes, order, at, pool.knobs.age_min, |account| standings.of_user(&mut pool.ledger, at, account))?;
+        let workload = self.workloads.get(first.0)?;
+        let aged_before = at - queue.old_age(pool.knobs.age_min);
+        let express_shape = pool.queue.shape(workload.shape).express;
+        let is_express = lease.placement.iter().any(|slot| pool.cluster.at(slot.node).spec.express);
+        if is_express && !express_shape {
+            return None;
+        }
+        let claimant = Claimant { workload, overdue: at - workload.waiting_since > pool.knobs.min_runtime_max, aged_before };
+        let past = lease.occupancy == Occupancy::Allocated;
+        let mut judge = Judge { pool, tree: &self.tree, standings, at };
+        let licences = Licences::new(&claimant, past, &mut judge);
+        let pool = judge.pool;
+        let grant = if past { licences.to_take(victim, on_express(pool, lease))? } else { licences.unallocated(victim) };
+        Some(Taker {
+            workload: first,
+            leaf,
+            licence: grant.licence,
+            claimant_side: grant.claimant_side,
+            quantum: grant.quantum,
+            victim_side: grant.victim_side,
+            loss_limit: loss_limit(&claimant, &grant, victim, pool),
+        })
+    }
+}
+
+/// A leaf with all that waits in it.
+fn all(leaf: BudgetId, allocated: bool, queue: &LeafQueue) -> OpenLeaf {
+    let shapes: Vec<_> = queue.shapes.keys().copied().collect();
+    OpenLeaf { leaf, allocated, depths: vec![None; shapes.len()], shapes }
+}
+
+/// When enough GPUs for a gang are free or unprotected, by their number alone; `None` if they are now, or never for what is known.
+fn unprotected(pool: &Pool, workload: &Workload, s: &Scheduler) -> Option<Time> {
+    let needed = workload.spec.gang.gpus();
+    let leases = s.workloads.iter().filter(|(_, other)| other.spec.pool == pool.id);
+    let leases = leases.filter_map(|(_, other)| Some((other, other.lease()?)));
+    let mut ends: Vec<(Time, Gpus)> =
+        leases.map(|(other, lease)| (lease.protected_until_latest(other.contract), other.spec.gang.gpus())).collect();
+    ends.sort_unstable();
+    let mut sum = pool.cluster.free(Lane::General) + pool.cluster.free(Lane::Express);
+    for (until, gpus) in ends {
+        if sum >= needed {
+            return None;
+        }
+        sum += gpus;
+        if sum >= needed {
+            return (s.now < until).then_some(until);
+        }
+    }
+    None
+}

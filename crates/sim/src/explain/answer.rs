@@ -1,0 +1,385 @@
+//! An explanation as `stipend sim explain --format json` prints it, field by field. Times are since the scenario's start.
+
+use super::history::History;
+use crate::labels::Labels;
+use crate::log::licence;
+use crate::log::line::Licence;
+use crate::scenario::Scenario;
+use serde::{Deserialize, Serialize};
+use stipend_core::Scheduler;
+use stipend_core::counterfactual::nodes;
+use stipend_core::entry::Occupancy;
+use stipend_core::explain::{BudgetStanding, Names, Tier};
+use stipend_core::id::WorkloadId;
+use stipend_core::inquiry::{self, Answer, Run, Wait};
+use stipend_core::quantity::{GpuMs, Gpus, Span, Time};
+use stipend_core::spec::{OnPreempt, WorkloadSpec};
+
+/// What becomes of one workload at one moment.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Explained {
+    /// The scenario's name.
+    pub scenario: String,
+    /// What its random streams began from.
+    pub seed: u64,
+    /// The moment, as scenarios write it.
+    pub at: String,
+    /// The same in milliseconds.
+    pub at_ms: i64,
+    /// The workload's name.
+    pub workload: String,
+    /// `waiting`, `running`, `ended` or `refused`.
+    pub state: String,
+    /// What it asked for, if it was accepted.
+    pub request: Option<Request>,
+    /// Where it stands, if it waits.
+    pub waiting: Option<Waiting>,
+    /// What it holds, if it runs.
+    pub running: Option<Running>,
+    /// How it ended, if it has.
+    pub ended: Option<Ended>,
+    /// The plan that takes or took the GPUs of its latest attempt, if one does or did.
+    pub preemption: Option<Preemption>,
+    /// What happened to it until then.
+    pub history: Vec<Moment>,
+    /// Moments in the middle of the history that are left out.
+    pub history_left_out: u64,
+}
+
+/// What a workload asked for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Request {
+    /// The leaf that it is charged to.
+    pub budget: String,
+    /// Who submitted it.
+    pub user: String,
+    /// Its gang.
+    pub members: u32,
+    /// GPUs of each member.
+    pub gpus_per_member: u32,
+    /// The GPUs that it is charged for.
+    pub charged_gpus: u32,
+    /// Its contract after clamping, when it was submitted.
+    pub min_runtime_ms: i64,
+    /// Its time limit.
+    pub time_limit_ms: Option<i64>,
+    /// `resume`, `restart` or `end`.
+    pub on_preempt: String,
+    /// Its priority in its leaf.
+    pub priority: i16,
+}
+
+/// Where a waiting workload stands.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Waiting {
+    /// Since when it waits for its next start.
+    pub since: String,
+    /// The same in milliseconds.
+    pub since_ms: i64,
+    /// How often it has run.
+    pub attempts: u32,
+    /// The standings from below the root to its leaf.
+    pub standings: Vec<Standing>,
+    /// `own_share`: its leaf is below its share; `tree`: the surplus; `idle`: unallocated work.
+    pub order: String,
+    /// Leaves that go before its own, in their order.
+    pub ahead: Vec<Leaf>,
+    /// Leaves with waiting work of its kind that come after its own.
+    pub leaves_behind: u32,
+    /// Waiting workloads of its own leaf that go before it.
+    pub ahead_in_leaf: u32,
+    /// What stops it, the binding limit first.
+    pub blockers: Vec<Blocked>,
+    /// When enough GPUs are unprotected in number, wherever they lie and whoever may take them; `null` if they are now.
+    pub unprotected: Option<String>,
+    /// The same in milliseconds.
+    pub unprotected_ms: Option<i64>,
+    /// What is blocked is looked at again then at the latest.
+    pub looks_again: Option<String>,
+    /// The same in milliseconds.
+    pub looks_again_ms: Option<i64>,
+    /// What would start it now, the change that is closest first.
+    pub counterfactuals: Vec<Counterfactual>,
+}
+
+/// A budget's standing.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Standing {
+    /// Its path.
+    pub budget: String,
+    /// What it has had of what it was entitled to, in parts per million; `null` if it is entitled to nothing.
+    pub standing_ppm: Option<u64>,
+}
+
+/// A leaf that goes first.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Leaf {
+    /// Its path.
+    pub budget: String,
+    /// How many of its workloads wait.
+    pub waiting: u32,
+    /// `own_share`, `tree` or `idle`, as above.
+    pub order: String,
+    /// Of the two budgets that are compared, that leaf's.
+    pub their_side: Standing,
+    /// And the workload's.
+    pub own_side: Standing,
+}
+
+/// Something that stops a workload.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Blocked {
+    /// A sentence.
+    pub text: String,
+}
+
+/// A change that would start it now.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Counterfactual {
+    /// A sentence.
+    pub text: String,
+    /// How many leases it would preempt.
+    pub preempts: u32,
+}
+
+/// What a running workload holds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Running {
+    /// Its attempt, from 1.
+    pub attempt: u32,
+    /// `allocated` or `unallocated`.
+    pub occupancy: String,
+    /// Its nodes.
+    pub nodes: String,
+    /// When its GPUs were assigned.
+    pub started: String,
+    /// The same in milliseconds.
+    pub started_ms: i64,
+    /// The strongest licence that its start used.
+    pub licence: Option<Licence>,
+    /// Whether all its members run.
+    pub is_complete: bool,
+    /// When its protection ends or ended; `null` while it starts, and of unallocated work.
+    pub protected_until: Option<String>,
+    /// The same in milliseconds.
+    pub protected_until_ms: Option<i64>,
+    /// Whether its protection has not ended yet.
+    pub is_protected: bool,
+    /// The standings from below the root to its leaf.
+    pub standings: Vec<Standing>,
+    /// What would be lost if it were stopped now, as far as the scheduler knows.
+    pub loss_gpu_hours: f64,
+    /// Why it is on its way out, if it is.
+    pub leaving: Option<String>,
+    /// When it must have left.
+    pub leaving_by: Option<String>,
+    /// Who waits and is licensed to take its GPUs now: of each leaf the workload that goes first.
+    pub takers: Vec<Taker>,
+}
+
+/// A waiting workload with a licence to take a lease.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Taker {
+    /// Which.
+    pub workload: String,
+    /// Its leaf.
+    pub budget: String,
+    /// Its licence.
+    pub licence: Licence,
+    /// What is compared, where the licence compares.
+    pub claimant_side: Standing,
+    /// What its gang adds to its side.
+    pub quantum_ppm: u64,
+    /// The running workload's side, without commitments.
+    pub victim_side: Standing,
+    /// The most that evictions for it may lose, where that counts.
+    pub loss_limit_gpu_hours: Option<f64>,
+}
+
+/// How a workload ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Ended {
+    /// When.
+    pub at: String,
+    /// The same in milliseconds.
+    pub at_ms: i64,
+    /// How.
+    pub outcome: String,
+    /// Who or what ended it.
+    pub by: String,
+    /// What was lost with its last attempt, as far as the scheduler knows.
+    pub lost_gpu_hours: f64,
+}
+
+/// A plan to preempt a workload.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Preemption {
+    /// When it was made.
+    pub at: String,
+    /// The same in milliseconds.
+    pub at_ms: i64,
+    /// For whom; `null` for a drain.
+    pub claimant: Option<String>,
+    /// By which licence.
+    pub licence: Licence,
+    /// Both sides' figures, when its protection had ended, what was expected to be lost.
+    pub why: String,
+}
+
+/// Something that happened to a workload.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Moment {
+    /// When.
+    pub at: String,
+    /// The same in milliseconds.
+    pub at_ms: i64,
+    /// What.
+    pub text: String,
+}
+
+impl Explained {
+    pub(super) fn new(scenario: &Scenario, seed: u64, at: Time, id: WorkloadId, scheduler: &Scheduler, history: History<'_>) -> Explained {
+        let names = &scenario.labels;
+        let (mut waiting, mut running) = (None, None);
+        match scheduler.inquire(id) {
+            Some(Answer::Waiting(wait)) => waiting = Some(Waiting::new(&wait, names)),
+            Some(Answer::Running(run)) => running = Some(Running::new(&run, at, history.licence.map(licence), names)),
+            None => {}
+        }
+        let state = match (&waiting, &running, &history.accepted) {
+            (Some(_), ..) => "waiting",
+            (_, Some(_), _) => "running",
+            (.., Some(_)) => "ended",
+            (.., None) => "refused",
+        };
+        Explained {
+            scenario: scenario.name.clone(),
+            seed,
+            at: names.time(at),
+            at_ms: at.0,
+            workload: names.workload(id),
+            state: state.into(),
+            request: history.accepted.as_ref().map(|(spec, charged, contract)| Request::new(spec, *charged, *contract, names)),
+            waiting,
+            running,
+            ended: history.ended,
+            preemption: history.preemption,
+            history: history.moments,
+            history_left_out: history.left_out,
+        }
+    }
+}
+
+impl Request {
+    fn new(spec: &WorkloadSpec, charged: Gpus, contract: Span, names: &Labels) -> Request {
+        let on_preempt = match spec.on_preempt {
+            OnPreempt::Resume => "resume",
+            OnPreempt::Restart => "restart",
+            OnPreempt::End => "end",
+        };
+        Request {
+            budget: names.budget(spec.budget),
+            user: names.user(spec.user),
+            members: spec.gang.members,
+            gpus_per_member: spec.gang.gpus_per_member,
+            charged_gpus: charged.0,
+            min_runtime_ms: contract.0,
+            time_limit_ms: spec.time_limit.map(|limit| limit.0),
+            on_preempt: on_preempt.into(),
+            priority: spec.priority,
+        }
+    }
+}
+
+impl Waiting {
+    fn new(wait: &Wait, names: &Labels) -> Waiting {
+        let shown = |at: Option<Time>| (at.map(|at| names.time(at)), at.map(|at| at.0));
+        let (unprotected, unprotected_ms) = shown(wait.unprotected);
+        let (looks_again, looks_again_ms) = shown(wait.looks_again);
+        let ahead = |leaf: &inquiry::Ahead| Leaf {
+            budget: names.budget(leaf.leaf),
+            waiting: leaf.waiting,
+            order: order(leaf.tier),
+            their_side: Standing::new(&leaf.their_side, names),
+            own_side: Standing::new(&leaf.own_side, names),
+        };
+        let counterfactual =
+            |one: &stipend_core::counterfactual::Counterfactual| Counterfactual { text: one.text(names), preempts: one.instead.leases() };
+        Waiting {
+            since: names.time(wait.since),
+            since_ms: wait.since.0,
+            attempts: wait.attempts,
+            standings: standings(&wait.explanation.standings, names),
+            order: order(wait.tier),
+            ahead: wait.ahead.iter().map(ahead).collect(),
+            leaves_behind: wait.behind,
+            ahead_in_leaf: wait.explanation.ahead_in_leaf,
+            blockers: wait.explanation.blockers.iter().map(|blocker| Blocked { text: blocker.text(names) }).collect(),
+            unprotected,
+            unprotected_ms,
+            looks_again,
+            looks_again_ms,
+            counterfactuals: wait.counterfactuals.iter().map(counterfactual).collect(),
+        }
+    }
+}
+
+impl Running {
+    fn new(run: &Run, at: Time, licence: Option<Licence>, names: &Labels) -> Running {
+        Running {
+            attempt: run.lease.attempt,
+            occupancy: if run.occupancy == Occupancy::Allocated { "allocated" } else { "unallocated" }.into(),
+            nodes: nodes(&run.placement, names),
+            started: names.time(run.started),
+            started_ms: run.started.0,
+            licence,
+            is_complete: run.running.is_some(),
+            protected_until: run.protected_until.map(|until| names.time(until)),
+            protected_until_ms: run.protected_until.map(|until| until.0),
+            is_protected: run.protected_until.is_some_and(|until| at < until),
+            standings: standings(&run.standings, names),
+            loss_gpu_hours: gpu_hours(run.loss),
+            leaving: run.leaving.as_ref().map(|(by, _)| by.text(names)),
+            leaving_by: run.leaving.as_ref().map(|(_, at)| names.time(*at)),
+            takers: run.takers.iter().map(|taker| Taker::new(taker, names)).collect(),
+        }
+    }
+}
+
+impl Taker {
+    fn new(taker: &inquiry::Taker, names: &Labels) -> Taker {
+        Taker {
+            workload: names.workload(taker.workload),
+            budget: names.budget(taker.leaf),
+            licence: licence(taker.licence),
+            claimant_side: Standing::new(&taker.claimant_side, names),
+            quantum_ppm: taker.quantum.0,
+            victim_side: Standing::new(&taker.victim_side, names),
+            loss_limit_gpu_hours: taker.loss_limit.map(gpu_hours),
+        }
+    }
+}
+
+impl Standing {
+    fn new(of: &BudgetStanding, names: &Labels) -> Standing {
+        let standing_ppm = (of.standing != stipend_core::quantity::Standing::LAST).then_some(of.standing.0);
+        Standing { budget: names.budget(of.budget), standing_ppm }
+    }
+}
+
+fn standings(of: &[BudgetStanding], names: &Labels) -> Vec<Standing> {
+    of.iter().map(|one| Standing::new(one, names)).collect()
+}
+
+fn order(tier: Tier) -> String {
+    match tier {
+        Tier::OwnShare => "own_share",
+        Tier::Tree => "tree",
+        Tier::Idle => "idle",
+    }
+    .into()
+}
+
+fn gpu_hours(gpu_ms: GpuMs) -> f64 {
+    gpu_ms.0 as f64 / 3_600_000.0
+}

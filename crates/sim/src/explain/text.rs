@@ -1,0 +1,243 @@
+//! An explanation in words, on 80 columns.
+
+use super::answer::{Explained, Leaf, Request, Running, Standing, Taker, Waiting};
+use crate::log::line::Licence;
+use std::fmt;
+use stipend_core::quantity::{self, Span};
+
+/// How wide the text may be.
+const WIDTH: usize = 80;
+
+/// The width of the words that stand at the left.
+const MARGIN: usize = 9;
+
+/// So many leaves and takers are told one by one.
+const TOLD: usize = 5;
+
+/// What has been said.
+struct Page(String);
+
+impl Page {
+    /// A paragraph beside a word, broken at blanks.
+    fn say(&mut self, word: &str, text: &str) {
+        let mut line = format!("{word:MARGIN$}");
+        let mut is_empty = true;
+        // A figure is not parted from its unit.
+        for word in text.replace(" %", "\u{a0}%").split(' ') {
+            if !is_empty && line.chars().count() + 1 + word.chars().count() > WIDTH {
+                self.end(&line);
+                (line, is_empty) = (" ".repeat(MARGIN), true);
+            }
+            if !is_empty {
+                line.push(' ');
+            }
+            line.push_str(word);
+            is_empty = false;
+        }
+        self.end(&line);
+    }
+
+    fn end(&mut self, line: &str) {
+        self.0 += line.replace('\u{a0}', " ").trim_end();
+        self.0.push('\n');
+    }
+}
+
+impl fmt::Display for Explained {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut page = Page(String::new());
+        let state = match self.state.as_str() {
+            "waiting" => "waits",
+            "running" => "runs",
+            "ended" => "has ended",
+            _ => "was refused",
+        };
+        page.end(&format!("{}, seed {}: at {}, {} {state}", self.scenario, self.seed, self.at, self.workload));
+        page.end("");
+        if let Some(request) = &self.request {
+            page.say("request", &request.text());
+        }
+        if let Some(waiting) = &self.waiting {
+            waiting.say(&mut page);
+        }
+        if let Some(running) = &self.running {
+            running.say(&mut page);
+        }
+        if let Some(ended) = self.ended.as_ref().filter(|_| self.state == "refused") {
+            page.say("refused", &ended.by);
+        } else if let Some(ended) = &self.ended {
+            let lost = if ended.lost_gpu_hours == 0.0 {
+                String::new()
+            } else {
+                format!("; {:.2} GPU-h of its last attempt lost", ended.lost_gpu_hours)
+            };
+            page.say("ended", &format!("{} at {}, by {}{lost}", ended.outcome, ended.at, ended.by));
+        }
+        if let Some(plan) = &self.preemption {
+            page.say("yielded", &format!("at {}: {}", plan.at, plan.why));
+        }
+        page.end("");
+        for (number, moment) in self.history.iter().enumerate() {
+            let left_out = if 0 < self.history_left_out && number == self.history.len() / 2 {
+                format!(" ({} moments before it are left out)", self.history_left_out)
+            } else {
+                String::new()
+            };
+            page.say(if number == 0 { "history" } else { "" }, &format!("{}{left_out} {}", moment.at, moment.text));
+        }
+        f.write_str(page.0.trim_end())
+    }
+}
+
+impl Request {
+    fn text(&self) -> String {
+        let gang = format!("{}x{} GPUs", self.members, self.gpus_per_member);
+        let charged = if self.charged_gpus == self.members * self.gpus_per_member {
+            String::new()
+        } else {
+            format!(", charged as {}", self.charged_gpus)
+        };
+        let contract = if self.min_runtime_ms == 0 { "unallocated".into() } else { format!("min runtime {}", Span(self.min_runtime_ms)) };
+        let limit = self.time_limit_ms.map_or(String::new(), |limit| format!(", time limit {}", Span(limit)));
+        format!("{} by {}: {gang}{charged}, {contract}{limit}, {}, priority {}", self.budget, self.user, self.on_preempt, self.priority)
+    }
+}
+
+impl Waiting {
+    fn say(&self, page: &mut Page) {
+        let again = match self.attempts {
+            0 => String::new(),
+            1 => ", after 1 attempt".into(),
+            attempts => format!(", after {attempts} attempts"),
+        };
+        page.say("waits", &format!("since {}{again}", self.since));
+        for (number, blocker) in self.blockers.iter().enumerate() {
+            page.say(if number == 0 { "because" } else { "" }, &blocker.text);
+        }
+        let order = match self.order.as_str() {
+            "own_share" => "its leaf is below its share, and such leaves go first",
+            "tree" => "its leaf has its share; the rest goes by the tree",
+            _ => "unallocated work gets what is idle, by the tree",
+        };
+        let stands = if self.order == "idle" { String::new() } else { format!(": {}", path(&self.standings)) };
+        page.say("order", &format!("{order}{stands}"));
+        let ahead = match self.ahead.len() {
+            0 => "no other leaf goes first".to_owned(),
+            1 => "1 leaf goes first".to_owned(),
+            count => format!("{count} leaves go first"),
+        };
+        let of_leaf = match self.ahead_in_leaf {
+            0 => "nothing of its own leaf is before it".to_owned(),
+            1 => "1 workload of its own leaf is before it".to_owned(),
+            count => format!("{count} workloads of its own leaf are before it"),
+        };
+        page.say("", &format!("{ahead}, {} come after; {of_leaf}", self.leaves_behind));
+        self.ahead.iter().take(TOLD).for_each(|leaf| page.say("", &format!("- {}", leaf.text())));
+        if TOLD < self.ahead.len() {
+            page.say("", &format!("- and {} more", self.ahead.len() - TOLD));
+        }
+        if let Some(at) = &self.unprotected {
+            page.say(
+                "when",
+                &format!("as many GPUs as it needs are unprotected from {at} on, wherever they lie and whoever may take them"),
+            );
+        }
+        if let Some(at) = &self.looks_again {
+            page.say(
+                if self.unprotected.is_none() { "when" } else { "" },
+                &format!("it is looked at again at {at} at the latest; no start is promised"),
+            );
+        }
+        for (number, one) in self.counterfactuals.iter().enumerate() {
+            page.say(if number == 0 { "instead" } else { "" }, &one.text);
+        }
+        if self.counterfactuals.is_empty() {
+            page.say("instead", "no single change of its request that was tried would start it now");
+        } else {
+            page.say("", "(found by the planner, as if it were withdrawn and submitted anew now)");
+        }
+    }
+}
+
+impl Leaf {
+    fn text(&self) -> String {
+        let why = match self.order.as_str() {
+            "own_share" => "below its share",
+            "tree" => "by the tree",
+            _ => "by unallocated use",
+        };
+        let sides =
+            if self.order == "idle" { String::new() } else { format!(": {} beside {}", self.their_side.text(), self.own_side.text()) };
+        format!("{} ({why}, {} waiting){sides}", self.budget, self.waiting)
+    }
+}
+
+impl Running {
+    fn say(&self, page: &mut Page) {
+        let licence = self.licence.map_or(String::new(), |licence| format!(", {}", started_by(licence)));
+        page.say("runs", &format!("{} on {} since {}, attempt {}{licence}", self.occupancy, self.nodes, self.started, self.attempt));
+        page.say("stands", &path(&self.standings));
+        let protection = match (&self.protected_until, self.occupancy.as_str(), self.is_complete) {
+            (_, "unallocated", _) => "it is never protected: waiting allocated work may take its GPUs at any time".to_owned(),
+            (Some(until), ..) if self.is_protected => format!("until {until}; nobody may take its GPUs before"),
+            (Some(until), ..) => format!("its protection ended at {until}; it goes on until somebody licensed takes its GPUs"),
+            (None, _, false) => "while it starts, and for its contract from when all members run".to_owned(),
+            (None, ..) => "none".to_owned(),
+        };
+        page.say("guarded", &protection);
+        if let (Some(leaving), Some(by)) = (&self.leaving, &self.leaving_by) {
+            page.say("leaves", &format!("it has been told to leave, by {leaving}, and must have left by {by}"));
+        }
+        for (number, taker) in self.takers.iter().take(TOLD).enumerate() {
+            page.say(if number == 0 { "takers" } else { "" }, &format!("- {}", taker.text()));
+        }
+        if TOLD < self.takers.len() {
+            page.say("", &format!("- and {} more", self.takers.len() - TOLD));
+        }
+        if self.takers.is_empty() && self.leaving.is_none() && !self.is_protected && self.is_complete {
+            page.say("takers", "nobody who waits is licensed to take its GPUs now");
+        }
+        if !self.takers.is_empty() {
+            page.say("", "(of each leaf the workload that goes first; a licence alone takes nothing: the GPUs must fit and be needed)");
+        }
+        page.say("loss", &format!("{:.2} GPU-h would be lost if it were stopped now, as far as the scheduler knows", self.loss_gpu_hours));
+    }
+}
+
+impl Taker {
+    fn text(&self) -> String {
+        let compared = format!("{} + {} < {}", self.claimant_side.text(), quantity::Standing(self.quantum_ppm), self.victim_side.text());
+        let licence = match self.licence {
+            Licence::Unallocated => "allocated work may take unallocated work's GPUs".to_owned(),
+            Licence::Share => format!("a leaf below its share may: {compared}"),
+            Licence::Tree => format!("by the tree: {compared}"),
+            Licence::OwnLeaf => "of its own leaf, by priority or age".to_owned(),
+            Licence::Express => "a short contract may, on express nodes".to_owned(),
+            other => format!("{other:?}"),
+        };
+        let worth = self.loss_limit_gpu_hours.map_or(String::new(), |limit| format!("; for a loss of at most {limit:.2} GPU-h"));
+        format!("{} of {}: {licence}{worth}", self.workload, self.budget)
+    }
+}
+
+impl Standing {
+    fn text(&self) -> String {
+        format!("{} {}", self.budget, quantity::Standing(self.standing_ppm.unwrap_or(u64::MAX)))
+    }
+}
+
+fn path(standings: &[Standing]) -> String {
+    standings.iter().map(Standing::text).collect::<Vec<_>>().join(" > ")
+}
+
+fn started_by(licence: Licence) -> &'static str {
+    match licence {
+        Licence::Free => "started on free GPUs",
+        Licence::Unallocated => "started on unallocated work's GPUs",
+        Licence::Share => "started on past-contract GPUs, as its leaf was below its share",
+        Licence::Tree => "started on past-contract GPUs, by the tree",
+        Licence::OwnLeaf => "started on past-contract GPUs of its own leaf",
+        Licence::Express => "started on past-contract GPUs of express nodes",
+        _ => "started by another licence",
+    }
+}
