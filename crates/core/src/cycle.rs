@@ -41,9 +41,9 @@ pub(crate) fn run(s: &mut Scheduler, log: &mut Vec<Entry>) -> Plan {
             continue;
         }
         // 3. Waiting allocated work, in rank order: on free GPUs, on unallocated work's, on past-contract GPUs it is licensed to take.
-        cycle.walk();
         // 4. The best-ranked large gangs that could not start are promised a latest start.
-        cycle.reserve();
+        // A promise that ends in its start leaves nodes to others: then both are looked at again.
+        while cycle.walk_and_reserve() {}
         // 5. Idle GPUs go to unallocated work.
         cycle.fill();
         // 6. What stopped each class of waiting work was written down on the way; when to look again follows from it.
@@ -154,6 +154,14 @@ impl<'a> Cycle<'a> {
     /// Looks anew at what could fit.
     fn begin_walk(&mut self) {
         self.s.pools[self.pool].cluster.refresh_may_fit();
+    }
+
+    /// Whether a promise ended in it.
+    fn walk_and_reserve(&mut self) -> bool {
+        let ended = self.pool().reservations.ended;
+        self.walk();
+        self.reserve();
+        self.pool().reservations.ended != ended
     }
 
     /// Each pick is tried whole before the next one, and standings follow each start.

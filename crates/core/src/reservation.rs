@@ -41,13 +41,15 @@ pub(crate) struct Reservations {
     pub keep_at: Time,
     /// When to look for gangs that could have one.
     pub grant_at: Time,
+    /// Counts promises that ended: what they kept from others is free for all.
+    pub ended: u64,
     /// How many gangs had been queued when that was last looked at.
     seen: u64,
 }
 
 impl Default for Reservations {
     fn default() -> Reservations {
-        Reservations { by_id: BTreeMap::new(), keep_at: Time::MIN, grant_at: Time::MAX, seen: 0 }
+        Reservations { by_id: BTreeMap::new(), keep_at: Time::MIN, grant_at: Time::MAX, ended: 0, seen: 0 }
     }
 }
 
@@ -133,6 +135,7 @@ pub(crate) fn unreserve(s: &mut Scheduler, pool: PoolId, id: ReservationId, why:
     }
     workload.reservation = None;
     pool.reservations.grant_at = Time::MIN;
+    pool.reservations.ended += 1;
     pool.stir();
     log.push(Entry::Unreserved { reservation: id, workload: reservation.workload, why });
 }

@@ -133,7 +133,7 @@ impl Auditor {
         let now = self.now();
         let Some(knobs) = self.world.knobs(self.world.workloads[&victim].pool) else { return };
         let latest = match line.claimant {
-            Some(_) => now + knobs.checkpoint_wait_max_ms + self.grace(victim),
+            Some(_) => (now + knobs.checkpoint_wait_max_ms + self.grace(victim)).max(self.date_of(line.claimant.as_deref())),
             None => i64::MAX,
         };
         if line.stop_by_ms < now || line.stop_by_ms > latest {
@@ -143,6 +143,13 @@ impl Auditor {
                 format!("{now} to {latest} ms"),
             );
         }
+    }
+
+    /// The date of a claimant that has a promise: what is on its nodes leaves by then, and need not leave before.
+    fn date_of(&self, claimant: Option<&str>) -> i64 {
+        let id = claimant.and_then(|label| self.world.id(label));
+        let promise = self.promises.open.values().find(|promise| Some(promise.workload) == id);
+        promise.map_or(i64::MIN, |promise| promise.latest_start)
     }
 
     /// The pool's grace for this lease.

@@ -20,7 +20,7 @@ pub(super) struct Promise {
     leaf: usize,
     pool: usize,
     nodes: Vec<usize>,
-    latest_start: i64,
+    pub(super) latest_start: i64,
     /// When its nodes are to be cleared.
     clears: i64,
     /// When the contract that it promises is over at the latest.
@@ -185,7 +185,12 @@ impl Auditor {
         self.promises.is_refunded = false;
         let now = self.now();
         let mut late = Vec::new();
-        for (label, promise) in &mut self.promises.open {
+        let (world, open) = (&self.world, &mut self.promises.open);
+        for (label, promise) in open {
+            let occupants = promise.nodes.iter().flat_map(|node| world.nodes.rows[*node].gpus.iter().filter_map(|gpu| gpu.lease));
+            let overstays =
+                |id: Id| world.lease(id).is_some_and(|lease| lease.stopping_since.is_some_and(|since| since + lease.stop_grace <= now));
+            promise.is_excused |= occupants.into_iter().any(overstays);
             if now > promise.latest_start && !promise.is_excused {
                 promise.is_excused = true;
                 late.push(format!("{label} promised a start by {} ms and waits", promise.latest_start));
