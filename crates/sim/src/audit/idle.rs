@@ -94,7 +94,11 @@ impl Auditor {
     /// Features, CPUs and memory, with what was not asked for taken as the node's part, rounded up.
     fn fits(&self, id: Id, node: usize) -> bool {
         let (asked, row) = (&self.world.workloads[&id].asked, &self.world.nodes.rows[node]);
-        if !self.leaves_in_time(id, node, 0) || row.features & asked.features != asked.features || (row.express && asked.min_runtime_ms > 0)
+        // One try stands for a class of contracts that differ by less than a factor of 4: a longer one may not have left in time.
+        let longer = 3 * self.world.workloads[&id].contract();
+        if !self.leaves_in_time(id, node, longer)
+            || row.features & asked.features != asked.features
+            || (row.express && asked.min_runtime_ms > 0)
         {
             return false;
         }

@@ -91,7 +91,7 @@ impl Auditor {
         if let Some(expected) = expected {
             self.findings.add(Law::Licence, format!("{claims} takes {is_taken} by licence {:?}", line.licence), expected);
         } else if matches!(line.licence, Licence::Share | Licence::Tree) {
-            self.check_standing(claimant, victim, line.licence);
+            self.check_standing(claimant, victim, line.licence, true);
             self.note_loss(claimant, victim, line.licence);
         } else if line.licence == Licence::Reservation {
             self.check_reservation(claimant, victim, line);

@@ -118,15 +118,18 @@ impl Auditor {
             if !is_new || !stays || other == leaf {
                 continue;
             }
-            let licence = if self.is_owed(leaf, self.world.workloads[&id].pool) { Licence::Share } else { Licence::Tree };
-            self.check_standing(id, *occupant, licence);
+            // Where rounding hides whether the leaf is below its share, either comparison may have been made.
+            if let Some(below) = self.is_below_share(leaf, self.world.workloads[&id].pool) {
+                self.check_standing(id, *occupant, if below { Licence::Share } else { Licence::Tree }, false);
+            }
         }
     }
 
-    /// Whether a leaf has less than its share.
-    fn is_owed(&mut self, leaf: usize, pool: usize) -> bool {
-        let Some(lens) = self.lens(pool) else { return false };
-        self.weigh(leaf, pool, lens, None).standing_low() < 1_000_000
+    fn is_below_share(&mut self, leaf: usize, pool: usize) -> Option<bool> {
+        let (lens, below) = (self.lens(pool)?, i128::from(self.world.knobs(pool)?.below_share_ppm));
+        let weighed = self.weigh(leaf, pool, lens, None);
+        let (low, high) = (weighed.standing_low() < below, weighed.standing_high() < below);
+        (low == high).then_some(low)
     }
 
     /// When a lease's protection ends for certain; a starting one may take its whole start timeout. `None` if it has none, or goes anyway.

@@ -222,8 +222,8 @@ impl Auditor {
     }
 
     /// The relation behind a licence: S(claimant) + quantum < U(victim), leaf against leaf for `share`, side against side for `tree`; and
-    /// the claimant's side has less than its share.
-    pub(super) fn check_standing(&mut self, claimant: Id, victim: Id, licence: Licence) {
+    /// the claimant's side has less than its share, where the eviction must serve what `is_owed`.
+    pub(super) fn check_standing(&mut self, claimant: Id, victim: Id, licence: Licence, is_owed: bool) {
         let (by, of) = (&self.world.workloads[&claimant], &self.world.workloads[&victim]);
         let (pool, by_leaf, of_leaf) = (by.pool, by.leaf, of.leaf);
         let gang = i64::from(by.asked.charged_gpus);
@@ -248,6 +248,9 @@ impl Auditor {
                 other.bare_high()
             );
             self.findings.add(Law::Standing, seen, "the claimant's side stands lower");
+        }
+        if !is_owed {
+            return;
         }
         let owed = self.weigh(sides.0, pool, lens, Some(claimant));
         self.expect(owed.standing_low() < 1_000_000, sides.0, &owed, "the claimant's side has less than its share");
