@@ -49,7 +49,7 @@ pub(super) const ROWS: &[(&str, Content)] = &[
     ("  debug", Content::Figures(Unit::Number, Better::Lower, |p| slowdown(&p.slowdown.debug))),
     ("  medium", Content::Figures(Unit::Number, Better::Lower, |p| slowdown(&p.slowdown.medium))),
     ("  largest", Content::Figures(Unit::Number, Better::Lower, |p| slowdown(&p.slowdown.largest))),
-    ("promises given/kept", Content::Figures(Unit::Count, Better::Neither, promises)),
+    ("promises/kept", Content::Figures(Unit::Count, Better::Neither, promises)),
     ("  given p50/90", Content::Figures(Unit::Seconds, Better::Lower, times_to_promise)),
     ("preemptions", Content::Figures(Unit::Count, Better::Lower, |p| vec![Some(p.preemptions as f64)])),
     ("lost GPU-hours", Content::Figures(Unit::GpuHours, Better::Lower, |p| vec![Some(p.lost_gpu_hours)])),
