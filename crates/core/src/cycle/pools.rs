@@ -17,13 +17,16 @@ pub(super) struct Round {
     /// Pools in which work was left to others: they are gone through again.
     again: Vec<usize>,
     is_first: bool,
+    /// How many promises had ended in each pool when it was last gone through.
+    ended: Vec<u64>,
 }
 
 impl Round {
     /// The pools in which something was freed, queued or is due to be looked at again.
     pub(super) fn new(s: &Scheduler) -> Round {
         let is_worth_walking = |pool: &usize| s.pools[*pool].stirred || s.now >= s.pools[*pool].retry_at;
-        Round { pending: (0..s.pools.len()).filter(is_worth_walking).collect(), again: Vec::new(), is_first: true }
+        let ended = s.pools.iter().map(|pool| pool.reservations.ended).collect();
+        Round { pending: (0..s.pools.len()).filter(is_worth_walking).collect(), again: Vec::new(), is_first: true, ended }
     }
 
     /// The next pool: the first in which nobody waits who likes a pending one better, else the first.
@@ -50,6 +53,17 @@ impl Round {
     pub(super) fn went_through(&mut self, pool: usize, left_to_others: bool) {
         if left_to_others {
             self.again.push(pool);
+        }
+    }
+
+    /// A start in one pool ends a promise in another and leaves nodes there to others: that pool is gone through again.
+    pub(super) fn look_again(&mut self, s: &Scheduler) {
+        for (pool, seen) in self.ended.iter_mut().enumerate() {
+            let ended = s.pools[pool].reservations.ended;
+            if ended != *seen && !self.pending.contains(&pool) && !self.again.contains(&pool) {
+                self.pending.push(pool);
+            }
+            *seen = ended;
         }
     }
 }
