@@ -209,10 +209,17 @@ impl Auditor {
         }
     }
 
-    /// The log goes on at a later time: whose nodes were to be cleared in between was not looked at in time.
+    /// The log goes on at a later time: whose nodes were to be cleared in between, or what was to be told to stop, was not looked at in time.
     pub(super) fn excuse_gap(&mut self, before: i64, at: i64) {
-        for promise in self.promises.open.values_mut() {
-            promise.is_excused |= before < promise.clears && promise.clears < at;
+        let (world, open) = (&self.world, &mut self.promises.open);
+        let is_skipped = |due: i64| before < due && due < at;
+        let is_told_late = |id: Id| {
+            let lease = world.lease(id).filter(|lease| lease.stopping_since.is_none());
+            lease.and_then(|lease| lease.plan.as_ref()).is_some_and(|plan| is_skipped(plan.stop_by - plan.grace))
+        };
+        for promise in open.values_mut() {
+            let mut occupants = promise.nodes.iter().flat_map(|node| world.nodes.rows[*node].gpus.iter().filter_map(|gpu| gpu.lease));
+            promise.is_excused |= is_skipped(promise.clears) || occupants.any(is_told_late);
         }
     }
 
