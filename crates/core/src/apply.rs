@@ -1,6 +1,6 @@
 //! Facts come in: each is checked whole before anything changes.
 
-use crate::entry::{BudgetEntry, Entry, Licence};
+use crate::entry::{BudgetEntry, Entry, Licence, Unreserved};
 use crate::event::{Event, Exit, Rejection};
 use crate::explain::Why;
 use crate::id::{LeaseId, NodeId, PoolId, WorkloadId};
@@ -8,7 +8,7 @@ use crate::knobs::Knobs;
 use crate::lease::{cancel_lease, end_lease, preempt, signal};
 use crate::plan::Preemption;
 use crate::pool::Pool;
-use crate::quantity::Span;
+use crate::quantity::{Span, Time};
 use crate::queue::{join_queues, leave_queues};
 use crate::scheduler::Scheduler;
 use crate::spec::{Changeset, NodeSpec, NodeState, Severity};
@@ -117,6 +117,7 @@ fn change_budgets(s: &mut Scheduler, change: &Changeset, log: &mut Vec<Entry>) -
         pool.queue.reorder(&old, &s.tree, &s.workloads);
         pool.stir();
     }
+    crate::reservation::drop_unfunded(s, log);
     Ok(())
 }
 
@@ -196,6 +197,7 @@ pub(crate) fn drain(s: &mut Scheduler, id: NodeId, severity: Severity, reason: &
         node.drain_until = Some(drain_until);
         node.reason = reason.to_string();
     });
+    crate::reservation::shorten(pool, id, None, Time::MAX);
     crate::claim::drop_claims_on(s, pool_id, id, &Why::HoldNodeGone { node: id }, log);
     node_changed(s, id, log);
     if severity == Severity::Critical {
@@ -258,6 +260,7 @@ fn lost(s: &mut Scheduler, id: NodeId, log: &mut Vec<Entry>) -> Result<(), Rejec
         node.drain_until = None;
         node.reason = "lost".into();
     });
+    crate::reservation::shorten(pool, id, None, Time::MAX);
     crate::claim::drop_claims_on(s, pool_id, id, &Why::HoldNodeGone { node: id }, log);
     node_changed(s, id, log);
     stop_all(s, id, &StopCause::NodeLost, &Why::NodeLost { node: id }, log);
@@ -265,10 +268,12 @@ fn lost(s: &mut Scheduler, id: NodeId, log: &mut Vec<Entry>) -> Result<(), Rejec
 }
 
 fn hold(s: &mut Scheduler, id: WorkloadId, why: &str, log: &mut Vec<Entry>) -> Result<(), Rejection> {
-    let workload = s.workloads.get_mut(id.0).ok_or(Rejection::WorkloadUnknown(id))?;
+    let workload = s.workloads.get(id.0).ok_or(Rejection::WorkloadUnknown(id))?;
     if !matches!(workload.phase, Phase::Waiting) {
         return Err(Rejection::WorkloadState { workload: id, message: "only waiting work can be held" });
     }
+    crate::reservation::give_up(s, id, Unreserved::Owner, log);
+    let workload = s.workloads.get_mut(id.0).expect("checked");
     workload.phase = Phase::Held { why: why.to_string() };
     leave_queues(&mut s.pools, id, workload, &s.tree);
     log.push(Entry::Held { workload: id, why: why.to_string() });
@@ -295,6 +300,7 @@ fn cancel(s: &mut Scheduler, id: WorkloadId, cause: &StopCause, log: &mut Vec<En
         Phase::Claiming(_) => crate::claim::unclaim(s, id, &Why::ClaimantGone, log),
         Phase::Held { .. } | Phase::Waiting | Phase::Barred => {}
     }
+    crate::reservation::give_up(s, id, Unreserved::Owner, log);
     crate::submit::withdraw(s, id, cause, log);
     Ok(())
 }

@@ -3,7 +3,7 @@
 use crate::entry::{ChargeKind, Entry, Licence, Occupancy, Placement};
 use crate::explain::Why;
 use crate::id::{NodeId, PoolId, WorkloadId};
-use crate::lease::{commit, spare};
+use crate::lease::{commit_plan, spare};
 use crate::pool::Pool;
 use crate::quantity::{Gpus, Time};
 use crate::queue::{join_queues, leave_queues};
@@ -19,7 +19,7 @@ pub(crate) fn claim(s: &mut Scheduler, id: WorkloadId, placement: &Placement, li
     workload.enter(pool);
     let pool = &mut s.pools[pool.index()];
     pool.cluster.hold(placement, &workload.spec.gang, 1);
-    commit(pool, workload, placement, 1);
+    commit_plan(pool, workload, placement, 1);
     let vacant: Gpus = placement.iter().map(|slot| Gpus(slot.gpus.minus(pool.cluster.at(slot.node).leased).count())).sum();
     let mut claim = Claim { placement: placement.clone(), licence, planned: now, charges: Vec::new() };
     charge_hold(pool, workload, &mut claim, now, vacant);
@@ -89,7 +89,7 @@ pub(crate) fn unclaim(s: &mut Scheduler, id: WorkloadId, why: &Why, log: &mut Ve
     settle_hold_charges(pool, id, workload, &claim, now, log);
     pool.claims.remove(&id);
     pool.cluster.hold(&claim.placement, &workload.spec.gang, -1);
-    commit(pool, workload, &claim.placement, -1);
+    commit_plan(pool, workload, &claim.placement, -1);
     pool.stir();
     join_queues(&mut s.pools, id, workload, &s.tree);
     log.push(Entry::Unhold { claimant: id, why: why.clone() });

@@ -1,7 +1,7 @@
 //! The nodes of one pool, their GPUs, and an index of what is free.
 
 use crate::entry::{GpuSet, Slot};
-use crate::id::{BlockId, NodeId, WorkloadId};
+use crate::id::{BlockId, NodeId, ReservationId, WorkloadId};
 use crate::node_set::NodeSet;
 use crate::quantity::{Gpus, Time};
 use crate::queue::Size;
@@ -51,6 +51,10 @@ pub(crate) struct Host {
 }
 
 impl Host {
+    /// All that a node has.
+    pub(crate) fn of(spec: &NodeSpec) -> Host {
+        Host { cpus: i64::from(spec.cpus), memory: spec.memory as i64 }
+    }
     pub(crate) fn plus(self, other: Host) -> Host {
         Host { cpus: self.cpus + other.cpus, memory: self.memory + other.memory }
     }
@@ -85,11 +89,18 @@ pub(crate) struct Node {
     pub leases: Vec<WorkloadId>,
     /// Workloads that timed out starting here.
     pub suspected_by: Vec<WorkloadId>,
+    /// Reservations of this node, each with the time from which on all of it is promised.
+    pub promises: Vec<(ReservationId, Time)>,
 }
 
 impl Node {
     fn refresh_free(&mut self) {
         self.free = GpuSet::first(self.spec.gpus).minus(self.leased).minus(self.held);
+    }
+
+    /// When the node is promised to a reservation other than `own`, the earliest.
+    pub(crate) fn promised_from(&self, own: Option<ReservationId>) -> Option<Time> {
+        self.promises.iter().filter(|(id, _)| Some(*id) != own).map(|(_, from)| *from).min()
     }
 
     /// GPUs that count as capacity: all of a ready node, those under lease on a draining one.
@@ -187,7 +198,7 @@ impl Cluster {
     }
 
     pub(crate) fn join(&mut self, id: NodeId, spec: NodeSpec) {
-        let host_free = Host { cpus: i64::from(spec.cpus), memory: spec.memory as i64 };
+        let host_free = Host::of(&spec);
         let free = GpuSet::first(spec.gpus);
         let node = Node {
             spec,
@@ -203,6 +214,7 @@ impl Cluster {
             host_free,
             leases: Vec::new(),
             suspected_by: Vec::new(),
+            promises: Vec::new(),
         };
         if self.places.len() <= id.index() {
             self.places.resize(id.index() + 1, None);
@@ -397,8 +409,8 @@ impl Cluster {
     pub(crate) fn largest(&self, gang: &Gang, express: bool) -> u32 {
         let mut by_block: BTreeMap<BlockId, u32> = BTreeMap::new();
         for (_, node) in self.table.iter().filter(|(_, n)| express || !n.spec.express) {
-            let host = Host { cpus: i64::from(node.spec.cpus), memory: node.spec.memory as i64 };
-            *by_block.entry(node.spec.block).or_default() += Cluster::members_fitting(&node.spec, gang, node.spec.gpus, host);
+            *by_block.entry(node.spec.block).or_default() +=
+                Cluster::members_fitting(&node.spec, gang, node.spec.gpus, Host::of(&node.spec));
         }
         let counts = by_block.values().copied();
         if gang.same_block { counts.max().unwrap_or(0) } else { counts.sum() }

@@ -4,6 +4,7 @@
 
 mod open;
 mod pools;
+mod reserve;
 mod settle;
 
 pub(crate) use pools::judge;
@@ -16,11 +17,12 @@ use crate::id::{BudgetId, PoolId, WorkloadId};
 use crate::licence::{Claimant, Judge, Licences, reason};
 use crate::order::{OpenLeaf, Standings, next_allocated, next_unallocated, standings_down_to};
 use crate::perform::perform;
-use crate::placement::{lanes, place, place_before_drain};
+use crate::placement::{Ground, lanes, place, place_before_drain};
 use crate::plan::{Decision, PassedOver, Plan, Preemption};
 use crate::pool::Pool;
 use crate::quantity::{Gpus, Span, Time};
 use crate::queue::{Blocked, ShapeId, Size, head};
+use crate::reservation::{gone_by, hold_max};
 use crate::scheduler::Scheduler;
 use crate::spec::OnPreempt;
 use crate::workload::{StopCause, Terms, Workload};
@@ -41,19 +43,28 @@ pub(crate) fn run(s: &mut Scheduler, log: &mut Vec<Entry>) -> Plan {
         cycle.settle_drains();
         cycle.rest();
     }
+    for pool in 0..s.pools.len() {
+        // 3. Reservations move to earlier starts, and at their date take their nodes. What was planned in another pool is settled by now.
+        let mut cycle = Cycle::new(s, log, &mut plan, pool);
+        cycle.settle_reservations();
+        cycle.rest();
+    }
     let mut round = pools::Round::new(s);
     while let Some(pool) = round.take_next(s) {
         let pending = round.pending();
         let mut cycle = Cycle { pending: &pending, ..Cycle::new(s, log, &mut plan, pool) };
-        // 3. Waiting allocated work, in rank order: on free GPUs, on unallocated work's, on past-contract GPUs it is licensed to take.
-        cycle.walk();
-        // 4. Idle GPUs go to unallocated work.
+        // 4. Waiting allocated work, in rank order: on free GPUs, on unallocated work's, on past-contract GPUs it is licensed to take.
+        // 5. The best-ranked large gangs that could not start are promised a latest start.
+        // A promise that ends in its start leaves nodes to others: then both are looked at again.
+        while cycle.walk_and_reserve() {}
+        // 6. Idle GPUs go to unallocated work.
         cycle.fill();
-        // 5. What stopped each class of waiting work was written down on the way; when to look again follows from it.
+        // 7. What stopped each class of waiting work was written down on the way; when to look again follows from it.
         cycle.finish();
-        // 6. What was left to a pool that it likes better comes back if that has nothing for it.
+        // 8. What was left to a pool that it likes better comes back if that has nothing for it.
         round.went_through(pool, cycle.left_to_others);
         cycle.rest();
+        round.look_again(s);
     }
     round.rest(s);
     plan
@@ -162,6 +173,14 @@ impl<'a> Cycle<'a> {
     /// Looks anew at what could fit.
     fn begin_walk(&mut self) {
         self.s.pools[self.pool].cluster.refresh_may_fit();
+    }
+
+    /// Whether a promise ended in it.
+    fn walk_and_reserve(&mut self) -> bool {
+        let ended = self.pool().reservations.ended;
+        self.walk();
+        self.reserve();
+        self.pool().reservations.ended != ended
     }
 
     /// Each pick is tried whole before the next one, and standings follow each start.
@@ -277,17 +296,21 @@ impl<'a> Cycle<'a> {
         let workload = self.s.workloads.get(id.0).expect("it is live");
         self.check_caps(workload)?;
         let gang = workload.spec.gang;
-        let cluster = &self.s.pools[self.pool].cluster;
-        let ends = self.s.now + self.s.pools[self.pool].knobs.start_timeout + self.terms(id).contract;
-        let free = lanes(express).iter().find_map(|lanes| place(cluster, lanes, &gang));
+        let pool = &self.s.pools[self.pool];
+        let (cluster, terms) = (&pool.cluster, workload.in_pool(pool.id));
+        let ends = self.s.now + pool.knobs.start_timeout + terms.contract;
+        let own = workload.reservation_in(pool.id);
+        let ground = Ground { lanes: &[], gone_by: gone_by(&pool.knobs, terms, self.s.now), own, only: None };
+        let free = lanes(express).iter().find_map(|lanes| place(cluster, &Ground { lanes, ..ground }, &gang));
         let certain = workload.spec.on_preempt == OnPreempt::End;
         let free = free.or_else(|| if certain { place_before_drain(cluster, &gang, ends, express) } else { None });
         if let Some(slots) = free {
             self.start(id, tier, slots, Licence::Free);
             return Ok(());
         }
-        let found = self.find_victims(id, express)?;
-        self.claim(id, found);
+        self.check_promise(id)?;
+        let found = self.find_victims(id, express).map_err(|blocker| self.reserved_for_others(id, express).unwrap_or(blocker))?;
+        self.claim(id, found, None);
         Ok(())
     }
 
@@ -320,6 +343,7 @@ impl<'a> Cycle<'a> {
         // To count member by member takes long; only people want to know it.
         let fitting = || if explains { cluster.fitting_now(gang, express) } else { cluster.members_within(size, Depth::Yielding) };
         let mut blocker = pool.out_of_reach(size, reachable, fitting);
+        let (gone_by, own) = (gone_by(&pool.knobs, terms, now + hold_max(&pool.knobs)), workload.reservation_in(pool.id));
         let free: u32 = lanes(express).last().expect("there are lanes").iter().map(|lane| pool.cluster.free(*lane).0).sum();
         for past in [false, true] {
             let (depth, beyond) = match past {
@@ -342,7 +366,7 @@ impl<'a> Cycle<'a> {
                     pool,
                     workloads: &self.s.workloads,
                     licences: &licences,
-                    lanes,
+                    ground: Ground { lanes, gone_by, own, only: None },
                     past,
                     worth: true,
                     at: now,
@@ -363,8 +387,8 @@ impl<'a> Cycle<'a> {
         Err(blocker)
     }
 
-    /// Holds the GPUs and tells those who occupy them to leave.
-    fn claim(&mut self, id: WorkloadId, found: Found) {
+    /// Holds the GPUs and tells those who occupy them to leave, all by `date` if there is one.
+    fn claim(&mut self, id: WorkloadId, found: Found, date: Option<Time>) {
         let licence = found.victims.iter().map(|victim| victim.grant.licence).max().unwrap_or(Licence::Free);
         self.decide(Decision::Claim { workload: id, placement: Placement::from(found.slots), licence });
         for victim in found.victims {
@@ -373,7 +397,10 @@ impl<'a> Cycle<'a> {
             let lease = workload.lease().expect("a victim holds a lease");
             let lease_id = lease.id(victim.id);
             let why = Why::Yields(Box::new(reason(&victim.grant, PoolId(self.pool as u16), id, lease, victim.loss)));
-            let signal_at = self.signal_at(victim.id, victim.grant.licence);
+            let signal_at = match date {
+                Some(date) => self.signal_before(victim.id, date),
+                None => self.signal_at(victim.id, victim.grant.licence),
+            };
             let cause = StopCause::Preempted { claimant: id };
             let preemption = Preemption { cause, node: None, licence: victim.grant.licence, signal_at, why };
             self.decide(Decision::Preempt { lease: lease_id, preemption });
@@ -412,7 +439,8 @@ impl<'a> Cycle<'a> {
             }
         }
         let lanes: [&[Lane]; 3] = [&[Lane::General], &[Lane::Express], &[Lane::General, Lane::Express]];
-        let slots = lanes.iter().find_map(|lanes| place(&pool.cluster, lanes, &gang));
+        let ground = Ground { lanes: &[], gone_by: Time::MIN, own: None, only: None };
+        let slots = lanes.iter().find_map(|lanes| place(&pool.cluster, &Ground { lanes, ..ground }, &gang));
         let slots = slots.or_else(|| place_before_drain(&pool.cluster, &gang, self.s.now + Span(1), true));
         let Some(slots) = slots else {
             let free = pool.cluster.free(Lane::General) + pool.cluster.free(Lane::Express);
@@ -439,6 +467,10 @@ impl<'a> Cycle<'a> {
         // Its share was taken away since the submission, which would be refused now.
         if leaf.claim(pool.id).0 == 0 {
             return Err(Blocker::ZeroClaim { budget: leaf.spec.id });
+        }
+        // What is reserved counts as in use already.
+        if workload.reservation_in(pool.id).is_some() {
+            return Ok(());
         }
         for budget in &leaf.line {
             let limit = self.s.tree.get(*budget).and_then(|b| b.share(pool.id).gpus_max);

@@ -5,7 +5,7 @@
 
 use crate::event::Rejection;
 use crate::explain::Why;
-use crate::id::{BudgetId, LeaseId, NodeId, PoolId, WorkloadId};
+use crate::id::{BudgetId, LeaseId, NodeId, PoolId, ReservationId, WorkloadId};
 use crate::knobs::Knobs;
 use crate::quantity::{Claim, GpuMs, Gpus, Span, Time};
 use crate::spec::{BudgetSpec, NodeSpec, NodeState, WorkloadSpec};
@@ -42,6 +42,8 @@ pub enum Licence {
     Tree,
     /// Past-contract work of a leaf that stands higher, for a leaf below its share.
     Share,
+    /// What lies on a reservation's nodes at its date, judged when it was granted.
+    Reservation,
     /// The end of a drain.
     Drain,
     /// A critical drain, or the loss of the node.
@@ -108,6 +110,19 @@ pub enum ChargeKind {
     Run,
     /// GPUs held for a claimant.
     Hold,
+}
+
+/// Why a reservation ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Unreserved {
+    /// Its workload started.
+    Started,
+    /// Its workload's owner withdrew or held it, or an administrator stopped it.
+    Owner,
+    /// Its budget may not start it any more.
+    Budget,
+    /// Some of its nodes left service, and no others are free in time.
+    NodesLost,
 }
 
 /// The class of a workload's request, for reports.
@@ -188,6 +203,10 @@ pub enum Entry {
     Hold { claimant: WorkloadId, placement: Placement },
     /// They no longer are.
     Unhold { claimant: WorkloadId, why: Why },
+    /// A workload is promised to start at the latest then, on these nodes or others; again when it is promised an earlier start.
+    Reserved { reservation: ReservationId, workload: WorkloadId, pool: PoolId, latest_start: Time, nodes: Arc<[NodeId]>, why: Why },
+    /// The promise is over.
+    Unreserved { reservation: ReservationId, workload: WorkloadId, why: Unreserved },
     /// An attempt ended, or (`attempt` is `None`) a workload that was waiting.
     Ended { workload: WorkloadId, attempt: Option<u32>, outcome: Outcome, lost: GpuMs, by: By },
     /// It waits again, with its old eligible time.

@@ -4,11 +4,11 @@
 //! whether the gang still fits. A victim is evicted whole, so what it frees on other nodes counts too.
 
 use crate::cluster::{Cluster, Host, Lane, slot_host};
-use crate::entry::{GpuSet, Licence, Slot};
+use crate::entry::{GpuSet, Licence, Occupancy, Slot};
 use crate::explain::Blocker;
 use crate::id::{BlockId, NodeId, WorkloadId};
 use crate::licence::{Grant, Licences, loss_limit, on_express};
-use crate::placement::{Extra, place_with};
+use crate::placement::{Extra, Ground, place_with};
 use crate::pool::Pool;
 use crate::quantity::{GpuMs, Gpus, Standing, Time};
 use crate::queue::spared_until;
@@ -91,7 +91,7 @@ pub(crate) struct Search<'a> {
     pub pool: &'a Pool,
     pub workloads: &'a Table<Workload>,
     pub licences: &'a Licences<'a>,
-    pub lanes: &'a [Lane],
+    pub ground: Ground<'a>,
     /// Whether past-contract leases are looked at beside unallocated ones.
     pub past: bool,
     /// Whether evictions must be worth what they lose; an explanation also asks what they would lose.
@@ -136,6 +136,9 @@ impl Search<'_> {
     /// What leaves anyway, what is unallocated, and what a licence reaches and that is not too dear alone, up to a limit.
     fn offers(&self, limit: usize) -> Vec<Offer<'_>> {
         // Who has first right to its GPUs gives them to nobody.
+        if let Some(nodes) = self.ground.only {
+            return self.offers_on(nodes);
+        }
         let leaving = self.pool.leaving.iter().filter(|id| !self.leased(**id).1.first_right);
         let mut offers: Vec<Offer<'_>> = leaving.map(|id| self.offer(*id, None)).collect();
         for id in self.pool.unallocated.iter().take(limit) {
@@ -158,6 +161,20 @@ impl Search<'_> {
             }
         }
         offers
+    }
+
+    /// For a reservation at its date: everything on its nodes that is not protected.
+    fn offers_on(&self, nodes: &[NodeId]) -> Vec<Offer<'_>> {
+        let here: BTreeSet<WorkloadId> = nodes.iter().flat_map(|id| self.pool.cluster.at(*id).leases.iter().copied()).collect();
+        let offer = |id: WorkloadId| {
+            let (workload, lease) = self.leased(id);
+            match (&lease.stop, lease.occupancy) {
+                (Some(_), _) => (!lease.first_right).then(|| self.offer(id, None)),
+                (None, Occupancy::Unallocated) => Some(self.offer(id, Some(self.licences.unallocated(workload)))),
+                (None, Occupancy::Allocated) => lease.past_contract.then(|| self.offer(id, Some(self.licences.reserved(workload)))),
+            }
+        };
+        here.into_iter().filter_map(offer).collect()
     }
 
     /// What the cheapest evictions that would serve the claimant lose, and what they may, if that alone stands in its way.
@@ -236,7 +253,7 @@ impl Search<'_> {
     }
 
     fn finish(&self, gang: &Gang, offers: &[Offer<'_>], trial: &Trial<'_>) -> Result<(Found, Cost), Blocker> {
-        let slots = place_with(&self.pool.cluster, self.lanes, gang, &trial.extra).expect("the trial counted enough members");
+        let slots = place_with(&self.pool.cluster, &self.ground, gang, &trial.extra).expect("the trial counted enough members");
         // The set is minimal, so every lease in it gives GPUs, CPUs or memory that the gang cannot do without.
         let taken = trial.taken.iter().map(|index| &offers[*index]).filter(|offer| offer.grant.is_some());
         let cost = taken.clone().fold(Cost::default(), |sum, offer| sum.plus(offer.cost));
@@ -253,7 +270,7 @@ impl Search<'_> {
     }
 
     fn fragmented(&self, gang: &Gang, offers: &[Offer<'_>], members_fitting: u32) -> Blocker {
-        let free: u32 = self.lanes.iter().map(|lane| self.pool.cluster.free(*lane).0).sum();
+        let free: u32 = self.ground.lanes.iter().map(|lane| self.pool.cluster.free(*lane).0).sum();
         let unheld = |slot: &Slot| slot.gpus.minus(self.pool.cluster.at(slot.node).held).count();
         let offered: u32 = offers.iter().flat_map(|offer| offer.lease.placement.iter()).map(unheld).sum();
         let reachable = Gpus(free + offered);
@@ -288,7 +305,7 @@ struct Trial<'a> {
 impl<'a> Trial<'a> {
     fn new(search: &'a Search<'a>, gang: &'a Gang, block: Option<BlockId>) -> Trial<'a> {
         let mut trial = Trial { search, gang, block, extra: BTreeMap::new(), taken: BTreeSet::new(), members: 0 };
-        let free = search.lanes.iter().flat_map(|lane| search.pool.cluster.with_free(*lane, gang.gpus_per_member));
+        let free = search.ground.lanes.iter().flat_map(|lane| search.pool.cluster.with_free(*lane, gang.gpus_per_member));
         trial.members = free.map(|id| i64::from(trial.fitting(id, Extra::default()))).sum();
         trial
     }
@@ -297,11 +314,15 @@ impl<'a> Trial<'a> {
         self.members.max(0) as u32
     }
 
-    /// Whether a node is in service, in a lane that the claimant may use, and in the block looked at.
+    /// Whether a node is in service, on the claimant's ground, and in the block looked at.
     fn is_inside(&self, id: NodeId) -> bool {
         let node = self.search.pool.cluster.at(id);
         let lane = if node.spec.express { Lane::Express } else { Lane::General };
-        node.state == NodeState::Ready && self.search.lanes.contains(&lane) && self.block.is_none_or(|b| b == node.spec.block)
+        let ground = &self.search.ground;
+        node.state == NodeState::Ready
+            && ground.lanes.contains(&lane)
+            && self.block.is_none_or(|b| b == node.spec.block)
+            && ground.admits(&self.search.pool.cluster, id)
     }
 
     /// Members that fit on a node with this much more.

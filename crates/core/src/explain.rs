@@ -82,6 +82,13 @@ pub enum Why {
     StartTimeout { limit: Span },
     /// The running time over all attempts reached the limit.
     TimeLimit { limit: Span },
+    /// The best-ranked gang that cannot start is promised a start: the tier, the standings from below the root to the leaf, and when the
+    /// last protection on its nodes ends.
+    Promised { tier: Tier, standings: Box<[BudgetStanding]>, clears: Time },
+    /// A promised start moves to an earlier time.
+    PromisedEarlier { before: Time, clears: Time },
+    /// A promised start moves to other nodes, as it cannot have one of its own in time.
+    PromisedElsewhere { before: Time, clears: Time },
     /// The owner withdrew it.
     Owner,
     /// An administrator stopped it.
@@ -128,17 +135,13 @@ impl Why {
             }
             Why::Rank { pool, tier, standings, licence } => {
                 let unit = unit(*pool, names);
-                let path: Vec<String> = standings.iter().map(|s| format!("{} {}", names.budget(s.budget), s.standing)).collect();
-                let tier = match tier {
-                    Tier::OwnShare => "below its share",
-                    _ => "its turn in the tree",
-                };
                 let taken = match licence {
                     Licence::Free => format!("on free {unit}"),
                     Licence::Unallocated => format!("taking unallocated work's {unit}"),
+                    Licence::Reservation => "on the nodes that were reserved for it".to_string(),
                     _ => format!("taking past-contract {unit}"),
                 };
-                format!("{tier} ({}), {taken}", path.join(" > "))
+                format!("{}, {taken}", rank_text(*tier, standings, names))
             }
             Why::HoldComplete { pool, planned } => {
                 format!("the {} held for it since {} are free", unit(*pool, names), names.time(*planned))
@@ -149,6 +152,18 @@ impl Why {
             Why::NodeLost { node } => format!("{} was lost", names.node(*node)),
             Why::StartTimeout { limit } => format!("not all members ran within {limit}"),
             Why::TimeLimit { limit } => format!("it ran for its time limit of {limit}"),
+            Why::Promised { tier, standings, clears } => {
+                let last = names.time(*clears);
+                format!("{}, and cannot start now; the last protection on these nodes ends by {last}", rank_text(*tier, standings, names))
+            }
+            Why::PromisedEarlier { before, clears } => {
+                format!("earlier than {}: the last protection on these nodes ends by {}", names.time(*before), names.time(*clears))
+            }
+            Why::PromisedElsewhere { before, clears } => format!(
+                "a node cannot be had in time for {}; the last protection on these ends by {}",
+                names.time(*before),
+                names.time(*clears)
+            ),
             Why::Owner => "its owner withdrew it".into(),
             Why::Administrator { reason } => format!("an administrator stopped it: {reason}"),
             Why::ClaimantStarted => "started".into(),
@@ -158,6 +173,12 @@ impl Why {
             Why::Rule(rule) => (*rule).into(),
         }
     }
+}
+
+fn rank_text(tier: Tier, standings: &[BudgetStanding], names: &dyn Names) -> String {
+    let path: Vec<String> = standings.iter().map(|s| format!("{} {}", names.budget(s.budget), s.standing)).collect();
+    let tier = if tier == Tier::OwnShare { "below its share" } else { "its turn in the tree" };
+    format!("{tier} ({})", path.join(" > "))
 }
 
 fn yield_text(y: &Yield, names: &dyn Names) -> String {
@@ -183,6 +204,7 @@ fn yield_text(y: &Yield, names: &dyn Names) -> String {
         Licence::Tree => format!("its side of the tree is below its share ({})", compared()),
         Licence::OwnLeaf => "same budget, goes first by priority or age".to_string(),
         Licence::Express => format!("a short contract takes past-contract {unit} on express nodes"),
+        Licence::Reservation => "the node was reserved for it, and its date has come".to_string(),
         other => format!("{other:?}"),
     };
     format!("yields to {claimant}: {licence}; {protection}; expected loss {}", minutes(y.loss, y.pool, names))
@@ -253,6 +275,10 @@ pub enum Blocker {
     Fragmented { needed_members: u32, members_fitting: u32, free: Gpus },
     /// Everything is in use by work that is protected or that its licences do not reach.
     InUse { needed: Gpus, reachable: Gpus, protected_until: Option<Time> },
+    /// It fits on nodes that are promised to this workload from then on, and might not have left by then.
+    Reserved { workload: WorkloadId, from: Time, gone_by: Time },
+    /// It starts on its reserved nodes at the latest then, which is so near that it waits for them.
+    DateNear { latest_start: Time },
     /// The eviction that would serve it loses more than it is worth.
     NotWorthIt { loss: GpuMs, limit: GpuMs },
     /// This cycle looked for victims as often as it may; it is tried again at once.
@@ -289,6 +315,15 @@ impl Blocker {
                 let reachable = reachable.0 * names.cpus_per_gpu(pool).unwrap_or(1);
                 format!("needs {}; {reachable} are within reach, the rest is protected or stands lower{until}", amount(needed.0))
             }
+            Blocker::Reserved { workload, from, gone_by } => format!(
+                "it fits only on nodes that are reserved for {} from {}, and with its contract it might be there until {}",
+                names.workload(*workload),
+                names.time(*from),
+                names.time(*gone_by)
+            ),
+            Blocker::DateNear { latest_start } => {
+                format!("its reserved nodes are its own at {} at the latest, and it waits for them", names.time(*latest_start))
+            }
             Blocker::NotWorthIt { loss, limit } => {
                 let limit = limit.0 * i64::from(names.cpus_per_gpu(pool).unwrap_or(1));
                 format!("an eviction would lose {}, more than the {} it is worth", minutes(*loss, pool, names), GpuMinutes(GpuMs(limit)))
@@ -324,6 +359,8 @@ pub struct PoolExplanation {
     pub standings: Vec<BudgetStanding>,
     /// Waiting workloads of its leaf that go before it.
     pub ahead_in_leaf: u32,
+    /// When it starts at the latest: a promise, which only a reservation makes.
+    pub latest_start: Option<Time>,
     /// What stops it, the binding limit first.
     pub blockers: Vec<Blocker>,
 }

@@ -44,6 +44,10 @@ id!(
     PoolId(u16), "p"
 );
 id!(
+    /// A promised latest start of one workload. Never reused.
+    ReservationId(u32), "r"
+);
+id!(
     /// A block: nodes behind one leaf switch or NVLink domain.
     BlockId(u32), "k"
 );

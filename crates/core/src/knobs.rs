@@ -52,6 +52,10 @@ pub struct Knobs {
     pub express_gpus_max: u32,
     /// The most express GPUs that one budget's contracts may hold at once, as a part of the express GPUs.
     pub express_budget_max: Ppm,
+    /// At most this many reservations at a time.
+    pub reservations_max: u32,
+    /// The smallest gang that may get a reservation, as a part of the pool's GPUs; it needs more than one node in any case.
+    pub reservation_gang_min: Ppm,
     /// At most this many shapes of a leaf are tried in one cycle; the rest rotate.
     pub shapes_max: u32,
     /// At most this many searches for victims in one cycle; the rest wait for the next.
@@ -82,6 +86,8 @@ impl Default for Knobs {
             express_contract_max: Span::minutes(15),
             express_gpus_max: 8,
             express_budget_max: Ppm(500_000),
+            reservations_max: 4,
+            reservation_gang_min: Ppm(125_000),
             shapes_max: 64,
             searches_max: 16,
             retry_every: Span::minutes(5),

@@ -2,7 +2,7 @@
 
 use crate::apply::{drain, node_changed, recount};
 use crate::claim;
-use crate::entry::{By, ChargeKind, Entry, Licence, Occupancy, Outcome, Placement};
+use crate::entry::{By, ChargeKind, Entry, Licence, Occupancy, Outcome, Placement, Slot, Unreserved};
 use crate::event::Exit;
 use crate::explain::Why;
 use crate::id::{LeaseId, WorkloadId};
@@ -10,6 +10,7 @@ use crate::plan::Preemption;
 use crate::pool::Pool;
 use crate::quantity::{GpuMs, Span, Time};
 use crate::queue::{Shape, join_queues, leave_queues};
+use crate::reservation::{give_up, gone_by, shorten};
 use crate::scheduler::Scheduler;
 use crate::spec::{NodeState, OnPreempt, Severity};
 use crate::workload::{Lease, Phase, Stop, StopCause, Workload};
@@ -26,7 +27,7 @@ pub(crate) fn start(s: &mut Scheduler, id: WorkloadId, placement: &Placement, li
     let pool = &mut s.pools[pool.index()];
     let occupancy = if workload.is_allocated() { Occupancy::Allocated } else { Occupancy::Unallocated };
     match &workload.phase {
-        Phase::Waiting => commit(pool, workload, placement, 1),
+        Phase::Waiting => commit_plan(pool, workload, placement, 1),
         Phase::Claiming(claim) => {
             claim::settle_hold_charges(pool, id, workload, claim, now, log);
             pool.claims.remove(&id);
@@ -55,10 +56,14 @@ pub(crate) fn start(s: &mut Scheduler, id: WorkloadId, placement: &Placement, li
         timer: Time::MAX,
     };
     pool.list_takeable(id, workload, &lease, true);
+    let until = lease.protected_until_latest(workload.terms.contract);
+    let own = workload.reservation_in(pool.id);
+    placement.iter().for_each(|slot| shorten(pool, slot.node, own, until));
     let lease_id = lease.id(id);
     workload.phase = Phase::Leased(Box::new(lease));
     pool.set_timer(id, workload);
     log.push(Entry::Started { lease: lease_id, pool: pool.id, occupancy, placement: placement.clone(), licence, why });
+    give_up(s, id, Unreserved::Started, log);
     recount_drained(s, placement);
 }
 
@@ -72,19 +77,29 @@ fn recount_drained(s: &mut Scheduler, placement: &Placement) {
     }
 }
 
+/// A plan is made for waiting work (`sign` = 1) or given up (−1). The contract of work that is reserved in the pool is committed already.
+pub(crate) fn commit_plan(pool: &mut Pool, workload: &Workload, placement: &Placement, sign: i64) {
+    commit(pool, workload, placement, sign);
+    if workload.reservation_in(pool.id).is_some() {
+        commit(pool, workload, &[], -sign);
+    }
+}
+
 /// Counts a contract as committed and its GPUs as taken (`sign` = 1), or undoes both (−1). Unallocated work commits nothing.
-pub(crate) fn commit(pool: &mut Pool, workload: &Workload, placement: &Placement, sign: i64) {
+pub(crate) fn commit(pool: &mut Pool, workload: &Workload, placement: &[Slot], sign: i64) {
     if !workload.is_allocated() {
         return;
     }
-    pool.ledger.commit_whole(&workload.terms.charge, GpuMs(sign * workload.terms.contract_gpu_ms().0));
+    let terms = workload.in_pool(pool.id);
+    pool.ledger.commit_whole(&terms.charge, GpuMs(sign * terms.contract_gpu_ms().0));
     hold_gpus(pool, workload, placement, sign);
 }
 
-fn hold_gpus(pool: &mut Pool, workload: &Workload, placement: &Placement, sign: i64) {
+fn hold_gpus(pool: &mut Pool, workload: &Workload, placement: &[Slot], sign: i64) {
     let on_express = placement.iter().filter(|slot| pool.cluster.at(slot.node).spec.express);
     let express: u32 = on_express.map(|slot| slot.gpus.count()).sum();
-    pool.ledger.hold_gpus(&workload.terms.charge, sign * i64::from(workload.terms.charged.0), sign * i64::from(express));
+    let terms = workload.in_pool(pool.id);
+    pool.ledger.hold_gpus(&terms.charge, sign * i64::from(terms.charged.0), sign * i64::from(express));
 }
 
 /// All members run: protection begins.
@@ -114,6 +129,7 @@ pub(crate) fn running(s: &mut Scheduler, id: LeaseId, log: &mut Vec<Entry>) {
     log.push(Entry::Running { lease: id, protected_until });
     if let Some(until) = protected_until {
         let placement = workload.lease().expect("checked").placement.clone();
+        placement.iter().for_each(|slot| shorten(pool, slot.node, None, until));
         extend_drains(s, &placement, until, log);
     }
 }
@@ -340,9 +356,11 @@ fn after_end(s: &mut Scheduler, id: WorkloadId, lease: &Lease, outcome: Outcome,
     workload.phase = Phase::Waiting;
     join_queues(&mut s.pools, id, workload, &s.tree);
     let pool = &s.pools[workload.terms.pool.index()];
-    let usable = |slot: &crate::entry::Slot| {
+    let gone_by = gone_by(&pool.knobs, &workload.terms, now);
+    let usable = |slot: &Slot| {
         let node = pool.cluster.at(slot.node);
-        node.state == NodeState::Ready && slot.gpus.minus(node.free).0 == 0
+        let is_promised = node.promised_from(None).is_some_and(|from| gone_by > from);
+        node.state == NodeState::Ready && slot.gpus.minus(node.free).0 == 0 && !is_promised
     };
     if lease.first_right && lease.placement.iter().all(usable) {
         claim::claim(s, id, &lease.placement, Licence::Free, log);

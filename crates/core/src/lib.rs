@@ -33,6 +33,7 @@ mod plan;
 mod pool;
 pub mod quantity;
 mod queue;
+mod reservation;
 mod scheduler;
 pub mod spec;
 mod submit;

@@ -12,6 +12,7 @@ use crate::spec::OnPreempt;
 use crate::table::Table;
 use crate::workload::{Lease, Terms, Workload};
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 
 /// A waiting allocated workload that looks for GPUs.
 pub(crate) struct Claimant<'a> {
@@ -88,6 +89,11 @@ impl<'a> Licences<'a> {
         self.without_comparison(Licence::Unallocated, victim.spec.budget)
     }
 
+    /// The licence of a reservation at its date, on its nodes: judged when it was granted.
+    pub(crate) fn reserved(&self, victim: &Workload) -> Grant {
+        self.without_comparison(Licence::Reservation, victim.spec.budget)
+    }
+
     fn without_comparison(&self, licence: Licence, victim: BudgetId) -> Grant {
         let victim_side = BudgetStanding { budget: victim, standing: Standing(0) };
         Grant { licence, claimant_side: self.own, quantum: Standing(0), victim_side }
@@ -113,10 +119,16 @@ impl Judge<'_> {
     /// An eviction costs somebody a restart, so it serves only what is owed, to the leaf or to the side of the tree that it is on. What is
     /// owed to nobody is handed on by the order, as GPUs become free.
     fn compare(&mut self, leaf: BudgetId, gang: GpuMs, victim: BudgetId) -> Option<Grant> {
+        let below_share = self.standings.of(self.pool, self.at, leaf) < Standing::SHARE;
+        self.relation(leaf, below_share, gang, victim).filter(|grant| grant.claimant_side.standing < Standing::SHARE)
+    }
+
+    /// S(claimant) + quantum < U(victim): leaf against leaf for one that is below its share, else side against side in the tree.
+    fn relation(&mut self, leaf: BudgetId, below_share: bool, gang: GpuMs, victim: BudgetId) -> Option<Grant> {
         if victim == leaf {
             return None;
         }
-        let (licence, own_side, victim_side) = if self.standings.of(self.pool, self.at, leaf) < Standing::SHARE {
+        let (licence, own_side, victim_side) = if below_share {
             (Licence::Share, leaf, victim)
         } else {
             let standing = self.standings.of(self.pool, self.at, victim);
@@ -128,13 +140,24 @@ impl Judge<'_> {
         };
         let claimant_side = BudgetStanding { budget: own_side, standing: self.standings.of(self.pool, self.at, own_side) };
         let victim_side = BudgetStanding { budget: victim_side, standing: self.standings.used(self.pool, self.at, victim_side) };
-        if claimant_side.standing >= victim_side.standing.min(Standing::SHARE) {
+        if claimant_side.standing >= victim_side.standing {
             return None;
         }
         let index = self.pool.ledger.index(own_side);
         let quantum = self.pool.ledger.standing_of(self.at, index, gang);
         let lower = claimant_side.standing.0.saturating_add(quantum.0) < victim_side.standing.0;
         lower.then_some(Grant { licence, claimant_side, quantum, victim_side })
+    }
+
+    /// The leaves beside its own on whose leases a reservation may count, once their contracts are over: those that stand higher. It waits
+    /// for contracts to end, so it serves the surplus, too.
+    pub(crate) fn reservable(&mut self, workload: &Workload) -> BTreeSet<BudgetId> {
+        let leaf = workload.spec.budget;
+        let gang = workload.in_pool(self.pool.id).charged.over(self.pool.knobs.quantum);
+        let standing = self.standings.of(self.pool, self.at, leaf);
+        let below_share = self.pool.is_below_share(standing);
+        let leaves: Vec<BudgetId> = self.tree.top_down().filter(|budget| budget.is_leaf()).map(|budget| budget.spec.id).collect();
+        leaves.into_iter().filter(|victim| self.relation(leaf, below_share, gang, *victim).is_some()).collect()
     }
 
     /// Past-contract GPUs that the waiting work of a leaf could be licensed to take at most, however small its gangs are.

@@ -6,6 +6,7 @@ use crate::entry::Entry;
 use crate::explain::Why;
 use crate::lease::{preempt, signal, start, stop_now};
 use crate::plan::Decision;
+use crate::reservation;
 use crate::scheduler::Scheduler;
 use crate::spec::{NodeState, Severity};
 use crate::workload::Phase;
@@ -22,6 +23,12 @@ pub(crate) fn perform(s: &mut Scheduler, decision: &Decision, log: &mut Vec<Entr
             log.push(Entry::Unhold { claimant: *workload, why: Why::ClaimantStarted });
             s.pools[pool.index()].stirred = true;
             unbar(s, pool.index(), *workload);
+        }
+        Decision::Reserve(reserve) => reservation::reserve(s, reserve, log),
+        Decision::Unreserve { pool, reservation, why } => reservation::unreserve(s, *pool, *reservation, *why, log),
+        Decision::LookedAtReservations { pool, keep_at, grant_at } => {
+            let pool = &mut s.pools[pool.index()];
+            pool.reservations.looked_at(*keep_at, *grant_at, pool.queue.gangs);
         }
         Decision::Preempt { lease, preemption } => preempt(s, lease.workload, preemption, log),
         Decision::Signal { lease } => signal(s, lease.workload, log),

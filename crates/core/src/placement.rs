@@ -2,7 +2,7 @@
 
 use crate::cluster::{Cluster, Host, Lane};
 use crate::entry::{GpuSet, Slot};
-use crate::id::{BlockId, NodeId};
+use crate::id::{BlockId, NodeId, ReservationId};
 use crate::quantity::Time;
 use crate::spec::Gang;
 use std::collections::BTreeMap;
@@ -15,6 +15,26 @@ pub(crate) mod tests;
 pub(crate) struct Extra {
     pub gpus: GpuSet,
     pub host: Host,
+}
+
+/// Which nodes a gang may stand on.
+#[derive(Clone, Copy)]
+pub(crate) struct Ground<'a> {
+    pub lanes: &'a [Lane],
+    /// When the gang has certainly left again: a node that is promised to others from before then is not for it. The least time for
+    /// unallocated work, which leaves when it is told to.
+    pub gone_by: Time,
+    /// The gang's own reservation.
+    pub own: Option<ReservationId>,
+    /// These nodes only, sorted.
+    pub only: Option<&'a [NodeId]>,
+}
+
+impl Ground<'_> {
+    pub(crate) fn admits(&self, cluster: &Cluster, id: NodeId) -> bool {
+        let promised = cluster.at(id).promised_from(self.own);
+        promised.is_none_or(|from| self.gone_by <= from) && self.only.is_none_or(|only| only.binary_search(&id).is_ok())
+    }
 }
 
 /// A node with room for some members.
@@ -32,20 +52,20 @@ pub(crate) fn lanes(express: bool) -> &'static [&'static [Lane]] {
     if express { &[&[Lane::Express], &[Lane::General], &[Lane::Express, Lane::General]] } else { &[&[Lane::General]] }
 }
 
-/// Slots for a gang on free GPUs of these lanes, or `None`.
-pub(crate) fn place(cluster: &Cluster, lanes: &[Lane], gang: &Gang) -> Option<Vec<Slot>> {
+/// Slots for a gang on free GPUs of this ground, or `None`.
+pub(crate) fn place(cluster: &Cluster, ground: &Ground<'_>, gang: &Gang) -> Option<Vec<Slot>> {
     if gang.members == 1 {
-        let node = lanes.iter().find_map(|lane| place_one(cluster, *lane, gang))?;
+        let node = ground.lanes.iter().find_map(|lane| place_one(cluster, *lane, ground, gang))?;
         return Some(vec![Slot { node, gpus: cluster.at(node).free.lowest(gang.gpus_per_member) }]);
     }
-    place_with(cluster, lanes, gang, &BTreeMap::new())
+    place_with(cluster, ground, gang, &BTreeMap::new())
 }
 
 /// The node for a gang of one member. Nodes come with the fewest free GPUs first, so the first that fits leaves least; but where nodes
 /// differ in size, one that is whole may come before one that is broken already.
-fn place_one(cluster: &Cluster, lane: Lane, gang: &Gang) -> Option<NodeId> {
+fn place_one(cluster: &Cluster, lane: Lane, ground: &Ground<'_>, gang: &Gang) -> Option<NodeId> {
     let mut whole = None;
-    for id in cluster.with_free(lane, gang.gpus_per_member) {
+    for id in cluster.with_free(lane, gang.gpus_per_member).filter(|id| ground.admits(cluster, *id)) {
         let room = room(cluster, id, gang, Extra::default());
         if room.members > 0 && !room.breaks_whole {
             return Some(id);
@@ -72,8 +92,9 @@ pub(crate) fn place_before_drain(cluster: &Cluster, gang: &Gang, ends: Time, exp
 }
 
 /// Slots for a gang on free GPUs and those of the trial.
-pub(crate) fn place_with(cluster: &Cluster, lanes: &[Lane], gang: &Gang, extra: &BTreeMap<NodeId, Extra>) -> Option<Vec<Slot>> {
-    let free = lanes.iter().flat_map(|lane| cluster.with_free(*lane, gang.gpus_per_member)).filter(|id| !extra.contains_key(id));
+pub(crate) fn place_with(cluster: &Cluster, ground: &Ground<'_>, gang: &Gang, extra: &BTreeMap<NodeId, Extra>) -> Option<Vec<Slot>> {
+    let free = ground.lanes.iter().flat_map(|lane| cluster.with_free(*lane, gang.gpus_per_member));
+    let free = free.filter(|id| !extra.contains_key(id) && ground.admits(cluster, *id));
     let rooms = free.map(|id| room(cluster, id, gang, Extra::default()));
     let with_extra = extra.iter().map(|(id, extra)| room(cluster, *id, gang, *extra));
     let rooms = rooms.chain(with_extra).filter(|r| r.members > 0).collect();

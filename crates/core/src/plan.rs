@@ -1,11 +1,12 @@
 //! A plan: the decisions of one cycle in their order, each with its reason, and what was passed over.
 
-use crate::entry::{Licence, Placement};
+use crate::entry::{Licence, Placement, Unreserved};
 use crate::explain::{Blocker, Why};
-use crate::id::{BudgetId, LeaseId, NodeId, PoolId, WorkloadId};
+use crate::id::{BudgetId, LeaseId, NodeId, PoolId, ReservationId, WorkloadId};
 use crate::quantity::Time;
 use crate::queue::{Blocked, Licensed, ShapeId};
 use crate::workload::StopCause;
+use std::sync::Arc;
 
 /// What a cycle decides.
 #[derive(Clone, Debug, Hash)]
@@ -16,6 +17,12 @@ pub(crate) enum Decision {
     Claim { workload: WorkloadId, placement: Placement, licence: Licence },
     /// The GPUs held for it are all free: it starts.
     StartClaimed { workload: WorkloadId },
+    /// A workload is promised a latest start, or its promise moves.
+    Reserve(Reserve),
+    /// A promise is over.
+    Unreserve { pool: PoolId, reservation: ReservationId, why: Unreserved },
+    /// A pool's reservations, and the gangs that could have one, were looked at; they are again then.
+    LookedAtReservations { pool: PoolId, keep_at: Time, grant_at: Time },
     /// A lease will be preempted.
     Preempt { lease: LeaseId, preemption: Preemption },
     /// A stop signal is due.
@@ -28,6 +35,19 @@ pub(crate) enum Decision {
     Drained { node: NodeId },
     /// A pool's waiting work was gone through; what was passed over is looked at again then.
     Walked { pool: PoolId, retry_at: Time, too_dear: bool },
+}
+
+/// A promised latest start.
+#[derive(Clone, Debug, Hash)]
+pub(crate) struct Reserve {
+    pub reservation: ReservationId,
+    pub workload: WorkloadId,
+    /// Sorted.
+    pub nodes: Arc<[NodeId]>,
+    /// By then the last protection on its nodes has ended.
+    pub clears: Time,
+    pub latest_start: Time,
+    pub why: Why,
 }
 
 /// How a lease is preempted.
@@ -73,7 +93,7 @@ pub struct Plan {
 impl Plan {
     /// How many decisions it holds that change something outside.
     pub fn len(&self) -> usize {
-        self.decisions.iter().filter(|d| !matches!(d, Decision::Walked { .. })).count()
+        self.decisions.iter().filter(|d| !matches!(d, Decision::Walked { .. } | Decision::LookedAtReservations { .. })).count()
     }
 
     /// The classes of waiting work that could not start, by leaf, each with what stopped it.

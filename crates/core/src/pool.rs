@@ -8,6 +8,7 @@ use crate::knobs::Knobs;
 use crate::ledger::Ledger;
 use crate::quantity::{Gpus, Ppm, Standing, Time};
 use crate::queue::{Queue, Size};
+use crate::reservation::Reservations;
 use crate::workload::{Lease, Workload};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,6 +27,7 @@ pub(crate) struct Pool {
     pub cluster: Cluster,
     pub ledger: Ledger,
     pub queue: Queue,
+    pub reservations: Reservations,
     /// Workloads with GPUs held for them.
     pub claims: BTreeSet<WorkloadId>,
     /// By claimant, its victims that have ended: they do not start again before it has.
@@ -68,6 +70,7 @@ impl Pool {
             cluster: Cluster::default(),
             ledger,
             queue: Queue::new(id),
+            reservations: Reservations::default(),
             claims: BTreeSet::new(),
             barred: BTreeMap::new(),
             unallocated: BTreeSet::new(),
@@ -192,7 +195,7 @@ impl Pool {
     /// Feeds what the pool means at `at`.
     pub(crate) fn hash_at<H: std::hash::Hasher>(&self, at: Time, state: &mut H) {
         use std::hash::Hash;
-        (self.id, &self.knobs, &self.claims, &self.barred, &self.unallocated, &self.past, &self.leaving).hash(state);
+        (self.id, &self.knobs, &self.reservations, &self.claims, &self.barred, &self.unallocated, &self.past, &self.leaving).hash(state);
         (&self.draining, &self.protections, &self.timers).hash(state);
         (self.reach, self.freed, self.takeable, self.stirred, self.too_dear, self.walks, self.retry_at).hash(state);
         for node in self.cluster.iter() {

@@ -292,6 +292,8 @@ pub(crate) struct Queue {
     pub unallocated: BTreeMap<BudgetId, LeafQueue>,
     /// How many wait here that like this other pool better.
     pub before: BTreeMap<PoolId, u32>,
+    /// Counts gangs of several members that were queued.
+    pub gangs: u64,
 }
 
 impl Queue {
@@ -303,6 +305,7 @@ impl Queue {
             allocated: BTreeMap::new(),
             unallocated: BTreeMap::new(),
             before: BTreeMap::new(),
+            gangs: 0,
         }
     }
 
@@ -338,6 +341,7 @@ impl Queue {
             *self.before.entry(*pool).or_default() += 1;
         }
         let size = shape.size();
+        self.gangs += u64::from(size.members > 1 && workload.is_allocated());
         self.leaf_mut(workload).insert(id, workload, terms, size, order)
     }
 
@@ -387,7 +391,7 @@ impl Queue {
 
     pub(crate) fn hash_into<H: std::hash::Hasher>(&self, state: &mut H) {
         use std::hash::Hash;
-        self.shapes.hash(state);
+        (&self.shapes, self.gangs).hash(state);
         for (leaf, queue) in self.allocated.iter().chain(&self.unallocated) {
             leaf.hash(state);
             queue.hash_into(state);

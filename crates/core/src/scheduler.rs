@@ -25,6 +25,8 @@ pub struct Scheduler {
     pub(crate) workloads: Table<Workload>,
     /// The lowest workload number that was never used.
     pub(crate) next_workload: u32,
+    /// The lowest reservation number that was never used.
+    pub(crate) next_reservation: u32,
     /// The pool of each node, by node number.
     pub(crate) node_pools: Vec<Option<PoolId>>,
     /// Memory that cycles use again; it carries nothing from one to the next.
@@ -41,6 +43,7 @@ impl Scheduler {
             pools: Vec::new(),
             workloads: Table::default(),
             next_workload: 0,
+            next_reservation: 0,
             node_pools: Vec::new(),
             standings: Standings::default(),
             round: Vec::new(),
@@ -80,7 +83,8 @@ impl Scheduler {
         let of_pool = |pool: &Pool| {
             let timers = pool.protections.first().map(|p| p.0).into_iter().chain(pool.timers.first().map(|t| t.0));
             let drains = pool.draining.iter().filter_map(|id| pool.cluster.at(*id).drain_until);
-            timers.chain(drains.filter(|until| *until > self.now)).chain([pool.retry_at]).min()
+            let reservations = pool.reservations.next_look(self.now, pool.knobs.reservations_max);
+            timers.chain(drains.filter(|until| *until > self.now)).chain([pool.retry_at, reservations]).min()
         };
         self.pools.iter().filter_map(of_pool).filter(|at| *at < Time::MAX).min()
     }
@@ -124,7 +128,8 @@ impl Scheduler {
         let Some(terms) = workload.all_terms().find(|terms| terms.pool == id) else {
             let contract = contract(&workload.spec, leaf, &pool, &self.tree);
             let skipped = check_in_pool(&workload.spec, contract, &pool).err().map(Blocker::Skipped);
-            return Some(PoolExplanation { pool: id, standings: Vec::new(), ahead_in_leaf: 0, blockers: skipped.into_iter().collect() });
+            let blockers = skipped.into_iter().collect();
+            return Some(PoolExplanation { pool: id, standings: Vec::new(), ahead_in_leaf: 0, latest_start: None, blockers });
         };
         let blocker = match &workload.phase {
             Phase::Held { why } => Blocker::Held { why: why.clone() },
@@ -138,13 +143,14 @@ impl Scheduler {
             _ => 0,
         };
         let standings = standings_down_to(leaf, &mut pool, &mut Standings::default(), self.now).into_vec();
-        Some(PoolExplanation { pool: id, standings, ahead_in_leaf, blockers: vec![blocker] })
+        let latest_start = workload.reservation_in(id).map(|reservation| pool.reservations.by_id[&reservation].latest_start);
+        Some(PoolExplanation { pool: id, standings, ahead_in_leaf, latest_start, blockers: vec![blocker] })
     }
 
     /// A number that is equal for equal states: for replay and double-run checks.
     pub fn digest(&self) -> u64 {
         let mut digest = Digest::default();
-        (self.now, &self.tree, self.next_workload).hash(&mut digest);
+        (self.now, &self.tree, self.next_workload, self.next_reservation).hash(&mut digest);
         for (id, workload) in self.workloads.iter() {
             (id, workload).hash(&mut digest);
         }

@@ -61,6 +61,7 @@ pub(crate) fn submit(s: &mut Scheduler, id: WorkloadId, spec: &Arc<WorkloadSpec>
         attempts: 0,
         preemptions: 0,
         last_preempted: Time::MIN,
+        reservation: None,
         phase: Phase::Waiting,
     };
     join_queues(&mut s.pools, id, &workload, &s.tree);

@@ -1,11 +1,13 @@
 //! A workload and its lease: what state it is in, and when something is due.
 
 use crate::entry::{By, Class, Licence, Occupancy, Outcome, Placement};
-use crate::id::{LeaseId, NodeId, PoolId, WorkloadId};
+use crate::id::{LeaseId, NodeId, PoolId, ReservationId, WorkloadId};
 use crate::ledger::Charge;
 use crate::quantity::{GpuMs, Gpus, Span, Time};
 use crate::queue::ShapeId;
+use crate::reservation::choice::Stake;
 use crate::spec::{OnPreempt, WorkloadSpec};
+use std::cmp::Reverse;
 use std::sync::Arc;
 
 /// What a workload is to one of the pools that it accepts.
@@ -47,6 +49,8 @@ pub(crate) struct Workload {
     /// How often it was preempted, and when last.
     pub preemptions: u32,
     pub last_preempted: Time,
+    /// Its promised latest start, until it starts, and the pool of that; one at most.
+    pub reservation: Option<(PoolId, ReservationId)>,
     pub phase: Phase,
 }
 
@@ -201,6 +205,11 @@ impl Workload {
         self.others.iter().find(|terms| terms.pool == pool).expect("it accepts the pool")
     }
 
+    /// Its reservation, if that is in this pool.
+    pub(crate) fn reservation_in(&self, pool: PoolId) -> Option<ReservationId> {
+        self.reservation.filter(|(of, _)| *of == pool).map(|(_, id)| id)
+    }
+
     /// Its GPUs are in this pool from now on.
     pub(crate) fn enter(&mut self, pool: PoolId) {
         if let Some(terms) = self.others.iter_mut().find(|terms| terms.pool == pool) {
@@ -233,6 +242,19 @@ impl Workload {
     /// GPU time expected to be lost if it were stopped at `at`.
     pub(crate) fn expected_loss(&self, lease: &Lease, at: Time, restart_cost: Span) -> GpuMs {
         self.spec.gang.gpus().over(at - self.at_stake_since(lease, at) + restart_cost)
+    }
+
+    /// Whether it goes after other work of its leaf: by priority, then by age.
+    pub(crate) fn goes_after(&self, other: &Workload) -> bool {
+        (Reverse(self.spec.priority), self.eligible) > (Reverse(other.spec.priority), other.eligible)
+    }
+
+    /// What a lease with so many GPUs on a node has at stake there from now on.
+    pub(crate) fn stake(&self, lease: &Lease, gpus: Gpus) -> Stake {
+        let since = lease.last_checkpoint.or(lease.running).unwrap_or(lease.started);
+        let every = self.spec.checkpoint_every.unwrap_or(self.terms.contract);
+        let resumes = self.spec.on_preempt == OnPreempt::Resume && every > Span::ZERO;
+        Stake { gpus, since: if resumes { since } else { lease.started }, every: resumes.then_some(every) }
     }
 
     /// When something about its lease is due next, the end of its protection apart.

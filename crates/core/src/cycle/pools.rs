@@ -23,6 +23,8 @@ pub(super) struct Round {
     /// Pools in which work was left to others: they are gone through again.
     again: Vec<usize>,
     is_first: bool,
+    /// How many promises had ended in each pool when it was last gone through.
+    ended: Vec<u64>,
 }
 
 impl Round {
@@ -30,7 +32,8 @@ impl Round {
     pub(super) fn new(s: &mut Scheduler) -> Round {
         let mut pending = std::mem::take(&mut s.round);
         pending.extend((0..s.pools.len()).filter(|pool| s.pools[*pool].stirred || s.now >= s.pools[*pool].retry_at));
-        Round { pending, again: Vec::new(), is_first: true }
+        let ended = s.pools.iter().map(|pool| pool.reservations.ended).collect();
+        Round { pending, again: Vec::new(), is_first: true, ended }
     }
 
     /// Gives the memory back for the next instant.
@@ -62,6 +65,17 @@ impl Round {
     pub(super) fn went_through(&mut self, pool: usize, left_to_others: bool) {
         if left_to_others {
             self.again.push(pool);
+        }
+    }
+
+    /// A start in one pool ends a promise in another and leaves nodes there to others: that pool is gone through again.
+    pub(super) fn look_again(&mut self, s: &Scheduler) {
+        for (pool, seen) in self.ended.iter_mut().enumerate() {
+            let ended = s.pools[pool].reservations.ended;
+            if ended != *seen && !self.pending.contains(&pool) && !self.again.contains(&pool) {
+                self.pending.push(pool);
+            }
+            *seen = ended;
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::id::{BudgetId, LeaseId, PoolId, UserId};
 use crate::knobs::Knobs;
 use crate::licence::{Claimant, Judge};
 use crate::order::Standings;
-use crate::placement::tests::{Left, assert_fits, fewest_blocks, gang, node};
+use crate::placement::tests::{Left, assert_fits, fewest_blocks, gang, ground, node};
 use crate::quantity::{Ppm, Span};
 use crate::scheduler::Scheduler;
 use crate::spec::{BudgetSpec, Changeset, LeafOrder, PoolShare, WorkloadSpec};
@@ -127,7 +127,7 @@ impl Setting {
             pool: judge.pool,
             workloads: &s.workloads,
             licences: &licences,
-            lanes: &[Lane::General],
+            ground: ground(&[Lane::General]),
             past,
             worth: true,
             at: self.at,

@@ -18,6 +18,11 @@ pub(crate) fn node(dice: &mut Dice) -> NodeSpec {
     }
 }
 
+/// Anywhere in these lanes.
+pub(crate) fn ground(lanes: &[Lane]) -> Ground<'_> {
+    Ground { lanes, gone_by: Time::MIN, own: None, only: None }
+}
+
 pub(crate) fn gang(dice: &mut Dice) -> Gang {
     let mut gang = Gang::new(dice.pick(&[1, 1, 1, 2, 3, 4]), dice.pick(&[1, 1, 2, 3, 4, 8]));
     gang.cpus_per_member = dice.pick(&[0, 0, 1, 6]);
@@ -116,7 +121,7 @@ fn a_gang_is_placed_if_and_only_if_it_fits() {
         let mut dice = Dice::new(seed);
         let (cluster, left) = cluster(&mut dice);
         let gang = gang(&mut dice);
-        let slots = place(&cluster, &[Lane::General], &gang);
+        let slots = place(&cluster, &ground(&[Lane::General]), &gang);
         let fewest = fewest_blocks(&left, &gang);
         assert_eq!(slots.is_some(), fewest.is_some(), "seed {seed}: {gang:?}");
         let (Some(slots), Some(fewest)) = (slots, fewest) else { continue };
@@ -141,7 +146,7 @@ fn one_member_goes_where_it_breaks_no_whole_node_and_leaves_least() {
             (node.gpus.count() == node.spec.gpus && left_over > 0, left_over, node.id)
         };
         let best = left.iter().filter(|node| node.members(&gang) > 0).map(rank).min();
-        let slots = place(&cluster, &[Lane::General], &gang);
+        let slots = place(&cluster, &ground(&[Lane::General]), &gang);
         assert_eq!(slots.map(|slots| slots[0].node), best.map(|(.., id)| id), "seed {seed}: {gang:?}");
     }
 }

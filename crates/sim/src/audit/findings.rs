@@ -56,6 +56,10 @@ pub enum Law {
     Used,
     /// Work of one node starts in the first of its pools that has free GPUs for it.
     Preference,
+    /// A promised latest start is kept, unless nodes were lost or the owner changed it; one a leaf, so many a pool, on nodes that clear.
+    Promise,
+    /// No allocated work starts on reserved nodes that has not certainly left before the date.
+    Backfill,
     /// No idle GPU that waiting work of one node could use.
     Idle,
     /// Work of one node, in a leaf below its share, is served in bounded time.
@@ -97,6 +101,7 @@ pub struct Summary {
     pub refunds: u64,
     pub charged_gpu_ms: i128,
     pub refunded_gpu_ms: i128,
+    pub promises: u64,
     pub idle_checks: u64,
     pub service_checks: u64,
     pub used_checks: u64,
@@ -167,7 +172,7 @@ impl fmt::Display for Summary {
         writeln!(f, "{} preemptions ({} for a claimant)", self.preemptions, self.preemptions_for_claimants)?;
         writeln!(f, "{} comparisons of standings recomputed, {} skipped", self.standings_compared, self.standings_skipped)?;
         writeln!(f, "{} plans whose loss must be worth it, {} placements on express nodes", self.losses_compared, self.express_checks)?;
-        writeln!(f, "{} holds, {} ended in their start", self.holds, self.holds_started)?;
+        writeln!(f, "{} holds, {} ended in their start; {} promised starts or moves", self.holds, self.holds_started, self.promises)?;
         writeln!(
             f,
             "{} charges ({} GPU-ms), {} refunds ({} GPU-ms)",

@@ -36,6 +36,7 @@ impl Auditor {
                 self.findings.add(Law::GpuTwice, seen, "no GPU is held twice");
             }
         }
+        self.check_backfill(id, slots.iter().map(|(node, _)| *node));
         let now = self.now();
         self.world.keep(&slots, Some(id));
         self.open_hold_bill(id, now);

@@ -93,12 +93,14 @@ impl Auditor {
         }
         let gpus = i64::from(home.charged_gpus.max(workload.gpus()));
         let held: i64 = if allocated {
-            self.world
+            let held: i64 = self
+                .world
                 .holds
                 .keys()
                 .filter_map(|id| self.world.workloads.get(id).filter(|claimant| claimant.pool == pool))
                 .map(|claimant| i64::from(claimant.asked.charged_gpus.max(claimant.gpus())))
-                .sum()
+                .sum();
+            held + self.promised_gpus(pool)
         } else {
             0
         };
@@ -113,7 +115,12 @@ impl Auditor {
     /// Features, CPUs and memory, with what was not asked for taken as the node's part, rounded up.
     fn fits(&self, id: Id, node: usize) -> bool {
         let (asked, row) = (&self.world.workloads[&id].asked, &self.world.nodes.rows[node]);
-        if row.features & asked.features != asked.features || (row.express && asked.min_runtime_ms > 0) {
+        // One try stands for a class of contracts that differ by less than a factor of 4: a longer one may not have left in time.
+        let longer = 3 * self.world.workloads[&id].contract_in(self.world.nodes.rows[node].pool);
+        if !self.leaves_in_time(id, node, longer)
+            || row.features & asked.features != asked.features
+            || (row.express && asked.min_runtime_ms > 0)
+        {
             return false;
         }
         if row.cpus == 0 && row.memory == 0 {

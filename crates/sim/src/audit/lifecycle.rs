@@ -103,6 +103,7 @@ impl Auditor {
         if !self.world.holds.contains_key(&id) {
             self.check_caps(id);
             self.check_express_bound(id, &slots);
+            self.check_backfill(id, slots.iter().map(|(node, _)| *node));
         }
         self.check_entry(id, line.licence, &slots);
         self.begin_lease(id, line, slots);
@@ -148,6 +149,10 @@ impl Auditor {
         let Some(id) = self.leased(&line.workload, line.attempt, "runs") else { return };
         let now = self.now();
         let cap = self.contract_cap(id);
+        if self.is_start_late(id) {
+            let nodes: Vec<usize> = self.world.lease(id).expect("leased").slots.iter().map(|(node, _)| *node).collect();
+            self.excuse(nodes.into_iter());
+        }
         let lease = self.world.lease_mut(id).expect("leased");
         if lease.running_since.replace(now).is_some() {
             self.findings.add(Law::Sequence, format!("{} runs for the second time", line.workload), "once an attempt");
@@ -230,6 +235,7 @@ impl Auditor {
         let workload = self.world.workloads.get_mut(&id).expect("leased");
         let Phase::Leased(lease) = std::mem::replace(&mut workload.phase, phase) else { return };
         let gpus = workload.counted(lease.occupancy);
+        let overstayed = lease.stopping_since.is_some_and(|since| now > since + lease.stop_grace);
         workload.ran += lease.running_since.map_or(0, |since| now - since);
         if outcome == Outcome::NodeLost || lease.is_struck {
             // The infrastructure ended it, whoever was to have its GPUs.
@@ -241,6 +247,9 @@ impl Auditor {
         self.world.budgets.rows[leaf].leased.remove(&id);
         self.world.count_use(leaf, lease.occupancy, -gpus);
         self.close_bill(id, lease.attempt, outcome);
+        if overstayed {
+            self.excuse(lease.slots.iter().map(|(node, _)| *node));
+        }
         self.leave_hold(id, lease.plan.and_then(|plan| plan.claimant));
         self.instant.ended.insert(id);
     }

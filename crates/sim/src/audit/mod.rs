@@ -13,6 +13,7 @@ mod lifecycle;
 mod loss;
 mod placement;
 mod plans;
+mod promises;
 mod service;
 mod standing;
 mod swaps;
@@ -26,6 +27,7 @@ use crate::log::line::{Budgets, EndOfLog, Licence, Line, LogEvent, Node, State, 
 use crate::log::{LogError, LogReader};
 use findings::Findings;
 use ledger::Ledger;
+use promises::Promises;
 use service::Service;
 use standing::Shares;
 use std::collections::{BTreeMap, BTreeSet};
@@ -41,6 +43,7 @@ pub struct Auditor {
     shares: Shares,
     service: Service,
     swaps: Swaps,
+    promises: Promises,
     instant: Instant,
     findings: Findings,
 }
@@ -99,6 +102,7 @@ impl Auditor {
             LogEvent::Policy(policy) => {
                 let pool = self.world.pools.find_or_add(&policy.pool, Pool::default);
                 self.world.pools.rows[pool].knobs = Some(policy.clone());
+                self.excuse_pool(pool);
             }
             LogEvent::Node(node) => self.node(node),
             LogEvent::Budgets(tree) => self.budgets(tree),
@@ -114,6 +118,8 @@ impl Auditor {
             LogEvent::Spared(spared) => self.spared(spared),
             LogEvent::Hold(hold) => self.hold(hold),
             LogEvent::Unhold(unhold) => self.unhold(unhold),
+            LogEvent::Reserved(reserved) => self.reserved(reserved),
+            LogEvent::Unreserved(unreserved) => self.unreserved(unreserved),
             LogEvent::Ended(ended) => self.ended(ended),
             LogEvent::Requeued(requeued) => self.requeued(requeued),
             LogEvent::Charged(charged) => self.charged(charged),
@@ -149,6 +155,7 @@ impl Auditor {
         let is_cut = is_end && at == now;
         if at > now {
             self.settle_instant();
+            self.excuse_gap(now, at);
             self.instant.at = Some(at);
         } else if is_cut {
             self.settle_books();
@@ -162,6 +169,7 @@ impl Auditor {
         self.check_holds();
         self.check_losses();
         self.check_plans();
+        self.check_promises();
         self.settle_books();
         self.check_preference();
         self.check_idle();
@@ -187,6 +195,7 @@ impl Auditor {
         let node = self.world.set_node(line, now);
         if line.state != State::Ready {
             self.instant.left.insert(node);
+            self.excuse(std::iter::once(node));
         }
         if self.world.nodes.rows[node].is_failing() {
             let struck: BTreeSet<Id> = self.world.nodes.rows[node].gpus.iter().filter_map(|gpu| gpu.lease).collect();
@@ -196,6 +205,7 @@ impl Auditor {
 
     fn budgets(&mut self, tree: &Budgets) {
         let mut given: BTreeMap<String, i64> = BTreeMap::new();
+        self.promises.is_refunded = true;
         for line in &tree.budgets {
             let budget = self.world.set_budget(line);
             self.shares.note_claim(budget, self.world.budgets.rows[budget].claim, self.now());

@@ -84,7 +84,7 @@ impl Auditor {
                 Licence::Express if !allocated || !on_express || !self.fits_express(by) => {
                     Some("express takes past-contract leases on express nodes for short contracts")
                 }
-                Licence::Unallocated | Licence::Share | Licence::Tree | Licence::OwnLeaf | Licence::Express => None,
+                Licence::Reservation | Licence::Unallocated | Licence::Share | Licence::Tree | Licence::OwnLeaf | Licence::Express => None,
                 Licence::Free | Licence::Drain | Licence::Critical | Licence::Administrator => Some("a licence that a claimant can have"),
             }
         };
@@ -93,8 +93,10 @@ impl Auditor {
         if let Some(expected) = expected {
             self.findings.add(Law::Licence, format!("{claims} takes {is_taken} by licence {:?}", line.licence), expected);
         } else if matches!(line.licence, Licence::Share | Licence::Tree) {
-            self.check_standing(claimant, victim, line.licence);
+            self.check_standing(claimant, victim, line.licence, true);
             self.note_loss(claimant, victim, line.licence);
+        } else if line.licence == Licence::Reservation {
+            self.check_reservation(claimant, victim, line);
         }
         if self.world.workloads[&claimant].asked.members == 1
             && let Some(node) = self.free_node_for(claimant, self.world.workloads[&claimant].pool)
@@ -133,7 +135,7 @@ impl Auditor {
         let now = self.now();
         let Some(knobs) = self.world.knobs(self.world.workloads[&victim].pool) else { return };
         let latest = match line.claimant {
-            Some(_) => now + knobs.checkpoint_wait_max_ms + self.grace(victim),
+            Some(_) => (now + knobs.checkpoint_wait_max_ms + self.grace(victim)).max(self.date_of(line.claimant.as_deref())),
             None => i64::MAX,
         };
         if line.stop_by_ms < now || line.stop_by_ms > latest {
@@ -143,6 +145,13 @@ impl Auditor {
                 format!("{now} to {latest} ms"),
             );
         }
+    }
+
+    /// The date of a claimant that has a promise: what is on its nodes leaves by then, and need not leave before.
+    fn date_of(&self, claimant: Option<&str>) -> i64 {
+        let id = claimant.and_then(|label| self.world.id(label));
+        let promise = self.promises.open.values().find(|promise| Some(promise.workload) == id);
+        promise.map_or(i64::MIN, |promise| promise.latest_start)
     }
 
     /// The pool's grace for this lease.

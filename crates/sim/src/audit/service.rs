@@ -112,13 +112,16 @@ impl Auditor {
                 && (lease.occupancy == Occupancy::Unallocated
                     || (!lease.is_protected(lens.now) && lease.running_since.is_some() && higher.contains(&other.leaf)))
         };
-        self.world.nodes.rows.iter().any(|node| {
+        let delay = self.world.knobs(pool).map_or(0, |knobs| {
+            knobs.checkpoint_wait_max_ms + knobs.grace_allocated_ms.max(knobs.grace_unallocated_ms) + knobs.kill_timeout_ms
+        });
+        self.world.nodes.rows.iter().enumerate().any(|(number, node)| {
             let usable = node.pool == pool
                 && node.state == State::Ready
                 && !node.express
                 && node.features & workload.asked.features == workload.asked.features;
             let gpus = node.gpus.iter().filter(|gpu| gpu.hold.is_none() && gpu.lease.is_none_or(takeable)).count();
-            usable && node.cpus == 0 && node.memory == 0 && gpus >= workload.gpus() as usize
+            usable && self.leaves_in_time(id, number, delay) && node.cpus == 0 && node.memory == 0 && gpus >= workload.gpus() as usize
         })
     }
 }

@@ -5,7 +5,7 @@
 //! by more than rounding.
 
 use super::ledger::{Grant, Interval};
-use super::world::{Id, World};
+use super::world::{Home, Id, World};
 use super::{Auditor, Law};
 use crate::log::knobs::Kernel;
 use crate::log::line::{Licence, Occupancy};
@@ -218,15 +218,16 @@ impl Auditor {
             let workload = &self.world.workloads[id];
             i128::from(workload.contract()) * i128::from(workload.asked.charged_gpus)
         });
-        leased.sum::<i128>() + held.sum::<i128>()
+        leased.sum::<i128>() + held.sum::<i128>() + self.promised(leaf, apart)
     }
 
     /// The relation behind a licence: S(claimant) + quantum < U(victim), leaf against leaf for `share`, side against side for `tree`; and
-    /// the claimant's side has less than its share.
-    pub(super) fn check_standing(&mut self, claimant: Id, victim: Id, licence: Licence) {
+    /// the claimant's side has less than its share, where the eviction must serve what `is_owed`.
+    pub(super) fn check_standing(&mut self, claimant: Id, victim: Id, licence: Licence, is_owed: bool) {
         let (by, of) = (&self.world.workloads[&claimant], &self.world.workloads[&victim]);
-        let (pool, by_leaf, of_leaf) = (by.pool, by.leaf, of.leaf);
-        let gang = i64::from(by.asked.charged_gpus);
+        let (pool, of_leaf) = (of.pool, of.leaf);
+        let Some(Home { leaf: by_leaf, charged_gpus, .. }) = by.home(pool).copied() else { return };
+        let gang = i64::from(charged_gpus);
         let (Some(lens), Some(knobs)) = (self.lens(pool), self.world.knobs(pool)) else { return };
         let (quantum, below) = (gang * knobs.quantum_ms, i128::from(knobs.below_share_ppm));
         let sides = if licence == Licence::Share { (by_leaf, of_leaf) } else { self.sides(by_leaf, of_leaf) };
@@ -248,6 +249,9 @@ impl Auditor {
                 other.bare_high()
             );
             self.findings.add(Law::Standing, seen, "the claimant's side stands lower");
+        }
+        if !is_owed {
+            return;
         }
         let owed = self.weigh(sides.0, pool, lens, Some(claimant));
         self.expect(owed.standing_low() < 1_000_000, sides.0, &owed, "the claimant's side has less than its share");

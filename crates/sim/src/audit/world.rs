@@ -375,6 +375,17 @@ impl Workload {
         self.asked.min_runtime_ms.min(left)
     }
 
+    /// What it is in one of its pools.
+    pub(super) fn home(&self, pool: usize) -> Option<&Home> {
+        self.homes.iter().find(|home| home.pool == pool)
+    }
+
+    /// The contract of its next attempt if that is in this pool.
+    pub(super) fn contract_in(&self, pool: usize) -> i64 {
+        let left = self.asked.time_limit_ms.map_or(i64::MAX, |limit| (limit - self.ran).max(0));
+        self.home(pool).map_or(0, |home| home.min_runtime_ms.min(left))
+    }
+
     /// From now on it counts in this pool, if it is one of its own.
     pub(super) fn settle_in(&mut self, pool: usize) {
         if let Some(home) = self.homes.iter().find(|home| home.pool == pool) {

@@ -79,6 +79,7 @@ pub(super) fn event(entry: &Entry, names: &dyn Names) -> LogEvent {
         Entry::Preempting { .. } | Entry::Stopping { .. } | Entry::Spared { .. } | Entry::Hold { .. } | Entry::Unhold { .. } => {
             preemption(entry, names)
         }
+        Entry::Reserved { .. } | Entry::Unreserved { .. } => promise(entry, names),
         Entry::Ended { workload: id, attempt, outcome: how, lost, by } => LogEvent::Ended(Ended {
             workload: workload(id),
             attempt: *attempt,
@@ -122,6 +123,31 @@ fn preemption(entry: &Entry, names: &dyn Names) -> LogEvent {
             LogEvent::Unhold(Unhold { claimant: names.workload(*claimant), cause: cause(why), why: why.text(names) })
         }
         other => unreachable!("not a line of a plan: {other:?}"),
+    }
+}
+
+/// The lines of a promised start.
+fn promise(entry: &Entry, names: &dyn Names) -> LogEvent {
+    match entry {
+        Entry::Reserved { reservation, workload, pool, latest_start, nodes, why } => LogEvent::Reserved(Reserved {
+            reservation: reservation.to_string(),
+            workload: names.workload(*workload),
+            pool: pool.to_string(),
+            latest_start_ms: ms(*latest_start),
+            nodes: nodes.iter().map(|id| names.node(*id)).collect(),
+            why: why.text(names),
+        }),
+        Entry::Unreserved { reservation, workload, why } => LogEvent::Unreserved(Unreserved {
+            reservation: reservation.to_string(),
+            workload: names.workload(*workload),
+            why: match why {
+                entry::Unreserved::Started => UnreservedCause::Started,
+                entry::Unreserved::Owner => UnreservedCause::Owner,
+                entry::Unreserved::Budget => UnreservedCause::Budget,
+                entry::Unreserved::NodesLost => UnreservedCause::NodesLost,
+            },
+        }),
+        other => unreachable!("not a line of a promise: {other:?}"),
     }
 }
 
@@ -252,6 +278,7 @@ pub(crate) fn licence(of: entry::Licence) -> Licence {
         entry::Licence::OwnLeaf => Licence::OwnLeaf,
         entry::Licence::Tree => Licence::Tree,
         entry::Licence::Share => Licence::Share,
+        entry::Licence::Reservation => Licence::Reservation,
         entry::Licence::Drain => Licence::Drain,
         entry::Licence::Critical => Licence::Critical,
         entry::Licence::Administrator => Licence::Administrator,

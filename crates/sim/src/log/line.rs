@@ -63,6 +63,8 @@ events! {
     "spared" Spared,
     "hold" Hold,
     "unhold" Unhold,
+    "reserved" Reserved,
+    "unreserved" Unreserved,
     "ended" Ended,
     "requeued" Requeued,
     "charged" Charged,
@@ -95,13 +97,15 @@ words! {
     /// Charged and protected, or neither.
     Occupancy { Allocated, Unallocated }
     /// What a start took or an eviction was allowed by.
-    Licence { Free, Unallocated, Express, OwnLeaf, Tree, Share, Drain, Critical, Administrator }
+    Licence { Free, Unallocated, Express, OwnLeaf, Tree, Share, Reservation, Drain, Critical, Administrator }
     /// How an attempt or a waiting workload ended.
     Outcome { Completed, Failed, Preempted, Cancelled, TimedOut, NodeLost, StartTimeout }
     /// What a charge was for.
     ChargeKind { Run, Hold }
     /// Why a hold ended.
     UnholdCause { Started, ClaimantGone, VictimStuck, NodeGone, Other }
+    /// Why a reservation ended.
+    UnreservedCause { Started, Owner, Budget, NodesLost }
     /// The order of a leaf's own work.
     Order { Priority, Fifo, ShortestContract }
 }
@@ -298,6 +302,25 @@ pub struct Unhold {
     pub claimant: String,
     pub cause: UnholdCause,
     pub why: String,
+}
+
+/// A workload is promised to start at the latest then; again when it is promised an earlier start.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Reserved {
+    pub reservation: String,
+    pub workload: String,
+    pub pool: String,
+    pub latest_start_ms: i64,
+    pub nodes: Vec<String>,
+    pub why: String,
+}
+
+/// The promise is over.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Unreserved {
+    pub reservation: String,
+    pub workload: String,
+    pub why: UnreservedCause,
 }
 
 /// An attempt ended, or (`attempt` is null) a workload that was waiting.

@@ -26,6 +26,7 @@ pub(super) fn check(line: &Line) -> Result<(), String> {
         LogEvent::Submitted(submitted) => check_submitted(submitted),
         LogEvent::Running(running) => maybe_time("protected_until_ms", running.protected_until_ms),
         LogEvent::Preempting(preempting) => time("stop_by_ms", preempting.stop_by_ms),
+        LogEvent::Reserved(reserved) => time("latest_start_ms", reserved.latest_start_ms),
         LogEvent::Stopping(stopping) => time("grace_ms", stopping.grace_ms),
         LogEvent::Ended(ended) => within("lost_gpu_ms", ended.lost_gpu_ms, (-GPU_MS_MAX, GPU_MS_MAX)),
         LogEvent::Charged(Charged { from_ms, to_ms, gpu_ms, .. }) | LogEvent::Refunded(Refunded { from_ms, to_ms, gpu_ms, .. }) => {
@@ -42,6 +43,7 @@ pub(super) fn check(line: &Line) -> Result<(), String> {
         | LogEvent::Spared(_)
         | LogEvent::Hold(_)
         | LogEvent::Unhold(_)
+        | LogEvent::Unreserved(_)
         | LogEvent::Requeued(_)
         | LogEvent::EndOfLog(_) => Ok(()),
     }

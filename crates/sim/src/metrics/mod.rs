@@ -10,6 +10,7 @@ mod delivery;
 mod figures;
 pub mod hours;
 mod nodes;
+mod promises;
 mod roster;
 pub mod series;
 mod summary;
@@ -22,6 +23,7 @@ use crate::job::Job;
 use crate::observer::Observer;
 use delivery::{Change, Delivery};
 use nodes::Nodes;
+use promises::PromiseLog;
 use roster::{Phase, Roster, Row};
 use std::collections::BTreeMap;
 use stipend_core::entry::{ChargeKind, Class, Entry, Occupancy, Outcome, Placement};
@@ -95,6 +97,7 @@ pub struct Metrics {
     /// How much work each workload has that is announced but not yet submitted.
     announced: BTreeMap<WorkloadId, Span>,
     waits: WaitLogs,
+    promises: PromiseLog,
     counts: Counts,
 }
 
@@ -111,6 +114,7 @@ impl Metrics {
             roster: Roster::default(),
             announced: BTreeMap::new(),
             waits: WaitLogs::default(),
+            promises: PromiseLog::default(),
             counts: Counts::default(),
         }
     }
@@ -407,6 +411,12 @@ impl Observer for Metrics {
             Entry::Running { lease, .. } => self.running(at, *lease),
             Entry::Ended { workload, outcome, .. } => self.ended(at, *workload, *outcome),
             Entry::Requeued { workload } => self.requeued(at, *workload),
+            Entry::Reserved { reservation, workload, latest_start, .. } => {
+                let row = self.roster.get_mut(*workload).map(|row| row.waiting_since);
+                let waited = row.filter(|_| self.counts(at)).map(|since| at - since);
+                self.promises.reserved(*reservation, *latest_start, waited);
+            }
+            Entry::Unreserved { reservation, why, .. } => self.promises.unreserved(at, *reservation, *why),
             Entry::Refunded { budget, pool, kind: ChargeKind::Run, from, to, gpu_ms, .. } => {
                 self.refunded(*pool, *budget, *from, *to, *gpu_ms);
             }
@@ -437,6 +447,7 @@ impl Observer for Metrics {
     fn end(&mut self, at: Time) {
         self.advance(at);
         self.books.iter_mut().for_each(|books| books.delivery.advance_all(at));
+        self.promises.end(at);
         for row in self.roster.take() {
             match row.phase {
                 Phase::Waiting if !row.ran => self.first_wait(at, &row, false),

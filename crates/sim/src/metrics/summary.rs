@@ -3,11 +3,12 @@
 use super::delivery::Meter;
 use super::figures::{Score, Sums, arrears};
 use super::hours::Fine;
+use super::promises::PromiseLog;
 use super::totals::Totals;
 use super::waits::{SlowdownLog, WaitLog};
 use super::{Books, Metrics, PoolWindow, Truth};
 use crate::percentile::nearest_rank;
-use crate::result::{Arrears, BudgetResult, PolicyResult, PoolResult, Slowdown, Slowdowns, Waits, WaitsByClass};
+use crate::result::{Arrears, BudgetResult, PolicyResult, PoolResult, Promises, Slowdown, Slowdowns, Waits, WaitsByClass};
 use std::time::Duration;
 use stipend_core::quantity::{Claim, GpuMs, Span};
 
@@ -53,7 +54,7 @@ impl Metrics {
             preemptions_allocated: counts.preemptions_allocated,
             lost_gpu_hours: gpu_hours(lost),
             useful_gpu_hours: gpu_hours(truth.useful),
-            promises: None,
+            promises: promises(&self.promises),
             submitted: counts.submitted,
             completed: counts.completed,
             failed: counts.failed,
@@ -169,6 +170,24 @@ impl Books {
 
 /// Milliseconds in an hour.
 pub(super) const HOUR_MS: f64 = 3_600_000.0;
+
+/// `None` where no promise was given.
+fn promises(log: &PromiseLog) -> Option<Promises> {
+    let mut times = log.waits.clone();
+    times.sort_unstable();
+    let at = |percent| nearest_rank(&times, percent).map(|wait: Span| wait.0 as f64 / 1000.0);
+    (!times.is_empty()).then(|| Promises {
+        given: times.len() as u64,
+        kept: log.kept,
+        early: log.early,
+        broken_nodes: log.broken_nodes,
+        broken_owner: log.broken_owner,
+        broken_policy: log.broken_policy,
+        late_max_s: log.late_max.0 as f64 / 1000.0,
+        time_to_promise_p50_s: at(50),
+        time_to_promise_p90_s: at(90),
+    })
+}
 
 fn waits(mut log: WaitLog) -> Waits {
     log.waits.sort_unstable();

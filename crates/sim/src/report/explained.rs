@@ -44,6 +44,10 @@ pub(crate) fn explained(label: &str, under: Option<&str>) -> Option<&'static str
             "From the moment a workload could start to its completion, as a multiple of its work. \
              It is there because a policy that preempts starts work early and may stop it early."
         }
+        (None, "promises/kept") => {
+            "Starts that were promised to the largest gangs at the latest, and how many of them came by then. The rest is open, or lost its nodes."
+        }
+        (Some("promises/kept"), "given p50/90") => "How long they had waited for their promise: half of them at most, nine of ten.",
         (None, "preemptions") => "Runs stopped so that others could start, most of them without a contract, or for the repair of a host.",
         (None, "lost GPU-hours") => "The same as the row `lost`, in GPU-hours.",
         (None, "completed") => "Workloads that were done.",

@@ -1,7 +1,7 @@
 //! The rows of the table, and the figures that sentences compare: which, in which unit, and which way is better.
 
 use super::cell::{NOTHING, Unit};
-use crate::result::{BudgetResult, PolicyResult, Slowdown, Waits};
+use crate::result::{BudgetResult, PolicyResult, Promises, Slowdown, Waits};
 use std::cmp::Ordering;
 
 /// A team counts as served when at least this part of what it was owed was delivered.
@@ -61,6 +61,8 @@ pub(super) const ROWS: &[(&str, Content)] = &[
     ("  debug", Content::Figures(Unit::Number, Better::Lower, |p| slowdown(&p.slowdown.debug))),
     ("  medium", Content::Figures(Unit::Number, Better::Lower, |p| slowdown(&p.slowdown.medium))),
     ("  largest", Content::Figures(Unit::Number, Better::Lower, |p| slowdown(&p.slowdown.largest))),
+    ("promises/kept", Content::Figures(Unit::Count, Better::Neither, promises)),
+    ("  given p50/90", Content::Figures(Unit::Seconds, Better::Lower, times_to_promise)),
     ("preemptions", Content::Figures(Unit::Count, Better::Lower, |p| vec![Some(p.preemptions as f64)])),
     ("lost GPU-hours", Content::Figures(Unit::GpuHours, Better::Lower, |p| vec![Some(p.lost_gpu_hours)])),
     ("completed", Content::Figures(Unit::Count, Better::Higher, |p| vec![Some(p.completed as f64)])),
@@ -142,6 +144,17 @@ fn arrears(policy: &PolicyResult) -> Vec<Option<f64>> {
 
 fn wait(waits: &Waits) -> Vec<Option<f64>> {
     vec![waits.p50_s, waits.p90_s, waits.p99_s]
+}
+
+fn promises(policy: &PolicyResult) -> Vec<Option<f64>> {
+    let of = |count: fn(&Promises) -> u64| policy.promises.as_ref().map(|promises| count(promises) as f64);
+    vec![of(|promises| promises.given), of(|promises| promises.kept)]
+}
+
+/// From the beginning of a wait to its promise.
+fn times_to_promise(policy: &PolicyResult) -> Vec<Option<f64>> {
+    let of = |time: fn(&Promises) -> Option<f64>| policy.promises.as_ref().and_then(time);
+    vec![of(|promises| promises.time_to_promise_p50_s), of(|promises| promises.time_to_promise_p90_s)]
 }
 
 fn slowdown(slowdown: &Slowdown) -> Vec<Option<f64>> {

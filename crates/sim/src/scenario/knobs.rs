@@ -25,7 +25,7 @@ impl From<KernelText> for Kernel {
 macro_rules! knob_table {
     ($($name:ident: $text:ty),* $(,)?) => {
         /// The knobs as written; each means what the field of the same name of the core's `Knobs` says.
-        /// Lengths are written as `"15m"`, parts (`below_share`, `worth_it`, `express_budget_max`) as numbers such as 1.1 or 0.25.
+        /// Lengths are written as `"15m"`, parts (`below_share`, `worth_it`, `express_budget_max`, `reservation_gang_min`) as numbers such as 1.1 or 0.25.
         #[derive(Default, Deserialize)]
         #[serde(deny_unknown_fields, default)]
         pub(crate) struct KnobsFile {
@@ -69,6 +69,8 @@ knob_table! {
     express_contract_max: Length,
     express_gpus_max: u32,
     express_budget_max: Fraction,
+    reservations_max: u32,
+    reservation_gang_min: Fraction,
     shapes_max: u32,
     searches_max: u32,
     retry_every: Length,

@@ -33,8 +33,8 @@ const FIXED: u64 = if cfg!(debug_assertions) { 12 } else { 30 };
 /// Histories that broke a law once, tried each time: the imputed past of a child (134), a start timeout told late (258), a victim of a
 /// plan that was made anew (1545), evicted in the instant of its start (2036), a node that came back in the instant it left (2178), a
 /// drain over a protection that began late (2617), a victim on a lost node (4553), an eviction that is too dear for the overdue (4852),
-/// a claim taken away (4934).
-const BROKEN_ONCE: [u64; 9] = [134, 258, 1545, 2036, 2178, 2617, 4553, 4852, 4934];
+/// a claim taken away (4934), a stop signal for a promise that nobody was there to send (1000012).
+const BROKEN_ONCE: [u64; 10] = [134, 258, 1545, 2036, 2178, 2617, 4553, 4852, 4934, TWO_POOLS + 12];
 
 fn seeds(fixed: u64) -> Vec<u64> {
     let number = |name: &str| std::env::var(name).ok().and_then(|value| value.parse::<u64>().ok());
@@ -117,6 +117,7 @@ fn laws_hold_in_random_histories() {
     }
     // A law with nothing to check is not a law kept.
     assert!(seen.preemptions_for_claimants > 0 && seen.standings_compared > 0 && seen.refunds > 0 && seen.holds_started > 0, "{seen}");
+    assert!(seen.promises > 0, "{seen}");
     assert!(seen.losses_compared > 0 && seen.express_checks > 0, "{seen}");
     assert!(seen.idle_checks > 0 && seen.used_checks > 0 && seen.preference_checks > 0, "{seen}");
 }
@@ -137,6 +138,7 @@ fn add(sum: &mut audit::Summary, one: &audit::Summary) {
     sum.holds_started += one.holds_started;
     sum.charges += one.charges;
     sum.refunds += one.refunds;
+    sum.promises += one.promises;
     sum.idle_checks += one.idle_checks;
     sum.service_checks += one.service_checks;
     sum.used_checks += one.used_checks;
@@ -211,6 +213,8 @@ fn lies_in_the_log_are_found() {
         Lie::WrongAttempt,
         Lie::WrongLicence,
         Lie::NoStart,
+        Lie::NoUnreserved,
+        Lie::EarlyPromise,
     ];
     for lie in lies {
         let found = (0..10).any(|seed| {

@@ -158,6 +158,9 @@ fn knobs(dice: &mut Dice, unit: i64) -> Knobs {
         worth_it: Ppm(*dice.pick(&[250_000, 1_000_000, 10_000_000])),
         ..Knobs::default()
     };
+    // Drawn from what was drawn before, so that histories of older days stay the same.
+    knobs.reservations_max = (knobs.quantum.0 % 5) as u32;
+    knobs.reservation_gang_min = Ppm((knobs.lookback.0 / 1000 % 600_000) as u32);
     vary(dice, &mut knobs, unit);
     knobs
 }

@@ -69,6 +69,8 @@ pub(crate) enum Lie {
     LateProtection,
     WrongAttempt,
     WrongLicence,
+    NoUnreserved,
+    EarlyPromise,
     NoStart,
 }
 
@@ -139,6 +141,10 @@ impl Lie {
             }
             (Lie::WrongLicence, Entry::Preempting { lease, claimant: Some(claimant), node, stop_by, why, .. }) => {
                 Some(Entry::Preempting { lease, claimant: Some(claimant), node, licence: Licence::Drain, stop_by, why })
+            }
+            (Lie::NoUnreserved, Entry::Unreserved { .. }) => None,
+            (Lie::EarlyPromise, Entry::Reserved { reservation, workload, pool, latest_start, nodes, why }) => {
+                Some(Entry::Reserved { reservation, workload, pool, latest_start: latest_start - Span::hours(1), nodes, why })
             }
             (_, entry) => Some(entry),
         }

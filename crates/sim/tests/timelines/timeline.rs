@@ -157,6 +157,15 @@ impl Observer for Timeline<'_> {
             Entry::Unhold { claimant, why } if *why != Why::ClaimantStarted => {
                 self.line(at, format!("unhold {}: {}", name(*claimant), why.text(labels)))
             }
+            Entry::Reserved { reservation, workload, latest_start, nodes, why, .. } => {
+                let nodes: Vec<String> = nodes.iter().map(|node| node.to_string()).collect();
+                let (name, by, why) = (name(*workload), labels.time(*latest_start), why.text(labels));
+                self.line(at, format!("reserve {reservation} {name} starts by {by} on {}: {why}", nodes.join(" ")));
+            }
+            Entry::Unreserved { reservation, workload, why } => {
+                let why = format!("{why:?}").to_lowercase();
+                self.line(at, format!("unreserve {reservation} {}: {why}", name(*workload)));
+            }
             Entry::Ended { workload, attempt, outcome, lost, by } => {
                 let outcome = format!("{outcome:?}").to_lowercase();
                 let waiting = if attempt.is_none() { " while waiting" } else { "" };

@@ -1,0 +1,307 @@
+//! Promised latest starts: who may have one, on which nodes, what else may run there, and that they are kept.
+
+use super::world::{Home, Id, Phase};
+use super::{Auditor, Law};
+use crate::log::line::{Licence, Occupancy, Preempting, Reserved, State, Unreserved, UnreservedCause};
+use std::collections::BTreeMap;
+
+/// Promises by the number of their reservation.
+#[derive(Default)]
+pub(super) struct Promises {
+    pub(super) open: BTreeMap<String, Promise>,
+    /// Of this instant: promises that ended as their owner or budget had it, or in a start, to be looked at when the instant is over.
+    ended: Vec<(Id, UnreservedCause)>,
+    /// Of this instant: the budgets changed.
+    pub(super) is_refunded: bool,
+}
+
+pub(super) struct Promise {
+    pub(super) workload: Id,
+    leaf: usize,
+    pool: usize,
+    nodes: Vec<usize>,
+    pub(super) latest_start: i64,
+    /// When its nodes are to be cleared.
+    clears: i64,
+    /// When the contract that it promises is over at the latest.
+    ends: i64,
+    /// Something outside the policy's hands delays it: a node, a lease that was told to go and stayed, a report that came late, changed
+    /// knobs, or nobody asking.
+    is_excused: bool,
+}
+
+impl Auditor {
+    pub(super) fn reserved(&mut self, line: &Reserved) {
+        self.findings.count().promises += 1;
+        let Some(id) = self.known(&line.workload) else { return };
+        let nodes: Vec<usize> = line.nodes.iter().filter_map(|node| self.world.nodes.find(node)).collect();
+        let workload = &self.world.workloads[&id];
+        let home = self.world.pools.find(&line.pool).and_then(|pool| workload.home(pool)).copied();
+        let Some(Home { pool, leaf, .. }) = home else {
+            let seen = format!("{} promises {} a start in {}", line.reservation, line.workload, line.pool);
+            self.findings.add(Law::Promise, seen, "a pool that it accepts");
+            return;
+        };
+        let Some(knobs) = self.world.knobs(pool).cloned() else { return };
+        let clears = line.latest_start_ms - knobs.grace_allocated_ms.max(knobs.grace_unallocated_ms);
+        let ends = line.latest_start_ms + knobs.start_timeout_ms + workload.contract_in(pool);
+        self.check_promised_nodes((id, pool), &nodes, &line.reservation, clears);
+        let before = self.promises.open.remove(&line.reservation);
+        match &before {
+            Some(before) if before.latest_start < line.latest_start_ms || before.workload != id => self.findings.add(
+                Law::Promise,
+                format!("{} moves to {} ms", line.reservation, line.latest_start_ms),
+                format!("no later than {} ms", before.latest_start),
+            ),
+            Some(_) => {}
+            None => self.check_grant((id, pool, leaf), &line.reservation),
+        }
+        let latest_start = line.latest_start_ms;
+        let promise = Promise { workload: id, leaf, pool, nodes, latest_start, clears, ends, is_excused: false };
+        self.promises.open.insert(line.reservation.clone(), promise);
+    }
+
+    /// A new promise goes to a waiting gang that needs more than one node, one a workload, one a leaf, and so many a pool.
+    fn check_grant(&mut self, (id, pool, leaf): (Id, usize, usize), label: &str) {
+        let workload = &self.world.workloads[&id];
+        let Some(knobs) = self.world.knobs(pool) else { return };
+        let in_pool = self.promises.open.values().filter(|promise| promise.pool == pool).count();
+        let nodes = self.world.nodes.rows.iter().filter(|node| node.pool == pool).map(|node| node.gpus.len());
+        let (largest, all) = (nodes.clone().max(), nodes.sum::<usize>() as u64);
+        let fits_one = largest.is_some_and(|largest| workload.gpus() as usize <= largest);
+        let expected = if !workload.is_waiting() || !workload.is_allocated() || self.world.holds.contains_key(&id) {
+            "waiting allocated work for which nothing is held"
+        } else if fits_one || u64::from(workload.gpus()) < all * u64::from(knobs.reservation_gang_min_ppm) / 1_000_000 {
+            "a gang that needs more than one node, and is large enough"
+        } else if self.promises.open.values().any(|promise| promise.leaf == leaf || promise.workload == id) {
+            "one reservation a leaf, and one a workload"
+        } else if in_pool >= knobs.reservations_max as usize {
+            "at most as many reservations as the knob says"
+        } else {
+            return;
+        };
+        self.findings.add(Law::Promise, format!("{label} is granted to {}", workload.label), expected);
+    }
+
+    /// In service, for the whole gang, and by `clears` nothing on them is protected; what is there belongs to whom it may count on.
+    fn check_promised_nodes(&mut self, (id, pool): (Id, usize), nodes: &[usize], label: &str, clears: i64) {
+        let now = self.now();
+        let (workload, before) = (&self.world.workloads[&id], self.promises.open.get(label));
+        let each = workload.asked.gpus_per_member as usize;
+        let rows = nodes.iter().map(|node| &self.world.nodes.rows[*node]);
+        let in_service = rows.clone().all(|row| row.state == State::Ready && row.pool == pool && !row.express);
+        let members: usize = rows.clone().map(|row| row.gpus.len() / each).sum();
+        let protected = |occupant: Id| self.protected_until_latest(occupant).is_some_and(|until| until > clears.max(now));
+        let mut occupants: Vec<Id> = rows.flat_map(|row| row.gpus.iter().filter_map(|gpu| gpu.lease)).collect();
+        occupants.sort_unstable();
+        occupants.dedup();
+        let blocked = occupants.iter().copied().find(|occupant| protected(*occupant));
+        let earlier = self.promises.open.iter().find(|(other, promise)| {
+            let granted_before = number(other) < number(label);
+            let is_later = before.is_none() && !granted_before;
+            let crosses = promise.nodes.iter().any(|node| nodes.contains(node));
+            crosses && promise.workload != id && (is_later || (granted_before && promise.ends > clears.max(now)))
+        });
+        let seen = match (in_service && members >= workload.asked.members as usize, blocked, earlier) {
+            (false, ..) => format!("{label} has nodes for {members} members, or nodes that are not ready"),
+            (_, Some(occupant), _) => format!("{label} is to clear by {clears} ms, {} is protected longer", self.world.label(occupant)),
+            (.., Some((other, _))) => format!("{label} has a node that {other} has until later"),
+            _ => return self.check_reservable((id, pool), nodes, label, &occupants),
+        };
+        self.findings.add(Law::Promise, seen, "ready nodes for the whole gang, on which by then nothing is protected");
+    }
+
+    /// What is on a new node belongs to the gang's leaf, or to one that stands higher.
+    fn check_reservable(&mut self, (id, pool): (Id, usize), nodes: &[usize], label: &str, occupants: &[Id]) {
+        let own = self.promises.open.get(label).map(|promise| promise.nodes.clone()).unwrap_or_default();
+        let Some(leaf) = self.world.workloads[&id].home(pool).map(|home| home.leaf) else { return };
+        for occupant in occupants {
+            let Some(lease) = self.world.lease(*occupant) else { continue };
+            let is_new = lease.slots.iter().any(|(node, _)| nodes.contains(node) && !own.contains(node));
+            let stays = lease.occupancy == Occupancy::Allocated && lease.plan.is_none() && lease.stopping_since.is_none();
+            let other = self.world.workloads[occupant].leaf;
+            if !is_new || !stays || other == leaf {
+                continue;
+            }
+            // Where rounding hides whether the leaf is below its share, either comparison may have been made.
+            if let Some(below) = self.is_below_share(leaf, pool) {
+                self.check_standing(id, *occupant, if below { Licence::Share } else { Licence::Tree }, false);
+            }
+        }
+    }
+
+    fn is_below_share(&mut self, leaf: usize, pool: usize) -> Option<bool> {
+        let (lens, below) = (self.lens(pool)?, i128::from(self.world.knobs(pool)?.below_share_ppm));
+        let weighed = self.weigh(leaf, pool, lens, None);
+        let (low, high) = (weighed.standing_low() < below, weighed.standing_high() < below);
+        (low == high).then_some(low)
+    }
+
+    /// When a lease's protection ends for certain; a starting one may take its whole start timeout. `None` if it has none, or goes anyway.
+    fn protected_until_latest(&self, id: Id) -> Option<i64> {
+        let lease = self.world.lease(id)?;
+        if lease.occupancy == Occupancy::Unallocated || lease.stopping_since.is_some() || lease.plan.is_some() {
+            return None;
+        }
+        match lease.running_since {
+            Some(_) => lease.protected_until,
+            None => Some(lease.since + lease.start_timeout + lease.contract),
+        }
+    }
+
+    pub(super) fn unreserved(&mut self, line: &Unreserved) {
+        let Some(promise) = self.promises.open.remove(&line.reservation) else {
+            self.findings.add(Law::Promise, format!("{} ends", line.reservation), "it was granted");
+            return;
+        };
+        let (now, label) = (self.now(), &line.reservation);
+        self.promises.ended.push((promise.workload, line.why));
+        let is_lost = |node: &usize| {
+            let row = &self.world.nodes.rows[*node];
+            let overstays = |id: Id| self.protected_until_latest(id).is_some_and(|until| until > promise.clears);
+            self.instant.left.contains(node) || row.state != State::Ready || row.gpus.iter().filter_map(|gpu| gpu.lease).any(overstays)
+        };
+        match line.why {
+            UnreservedCause::Started if now > promise.latest_start && !promise.is_excused => {
+                let seen = format!("{label} promised a start by {} ms", promise.latest_start);
+                self.findings.add(Law::Promise, seen, "kept, unless nodes were lost or the owner changed it");
+            }
+            UnreservedCause::NodesLost if !promise.is_excused && !promise.nodes.iter().any(is_lost) => {
+                self.findings.add(Law::Promise, format!("{label} ends for lost nodes"), "one of its nodes is lost to it");
+            }
+            UnreservedCause::Budget if !self.promises.is_refunded => {
+                self.findings.add(Law::Promise, format!("{label} ends for its budget"), "the budgets changed");
+            }
+            _ => {}
+        }
+    }
+
+    /// At an instant's end: what is said of an ending is so, and what is due has come.
+    pub(super) fn check_promises(&mut self) {
+        for (id, why) in std::mem::take(&mut self.promises.ended) {
+            let phase = self.world.workloads.get(&id).map(|workload| &workload.phase);
+            let is_so = match why {
+                UnreservedCause::Started => self.instant.started.contains(&id),
+                UnreservedCause::Owner => !matches!(phase, Some(Phase::Waiting)),
+                UnreservedCause::Budget | UnreservedCause::NodesLost => true,
+            };
+            if !is_so {
+                let seen = format!("the promise to {} ends as {why:?}", self.world.label(id));
+                self.findings.add(Law::Promise, seen, "it started, or its owner withdrew it, in this instant");
+            }
+        }
+        self.promises.is_refunded = false;
+        let now = self.now();
+        let mut late = Vec::new();
+        let (world, open) = (&self.world, &mut self.promises.open);
+        for (label, promise) in open {
+            let occupants = promise.nodes.iter().flat_map(|node| world.nodes.rows[*node].gpus.iter().filter_map(|gpu| gpu.lease));
+            let overstays =
+                |id: Id| world.lease(id).is_some_and(|lease| lease.stopping_since.is_some_and(|since| since + lease.stop_grace <= now));
+            promise.is_excused |= occupants.into_iter().any(overstays);
+            if now > promise.latest_start && !promise.is_excused {
+                promise.is_excused = true;
+                late.push(format!("{label} promised a start by {} ms and waits", promise.latest_start));
+            }
+        }
+        for seen in late {
+            self.findings.add(Law::Promise, seen, "kept, unless nodes were lost or the owner changed it");
+        }
+    }
+
+    /// The log goes on at a later time: whose nodes were to be cleared in between, or what was to be told to stop, was not looked at in time.
+    pub(super) fn excuse_gap(&mut self, before: i64, at: i64) {
+        let (world, open) = (&self.world, &mut self.promises.open);
+        let is_skipped = |due: i64| before < due && due < at;
+        let is_told_late = |id: Id| {
+            let lease = world.lease(id).filter(|lease| lease.stopping_since.is_none());
+            lease.and_then(|lease| lease.plan.as_ref()).is_some_and(|plan| is_skipped(plan.stop_by - plan.grace))
+        };
+        for promise in open.values_mut() {
+            let mut occupants = promise.nodes.iter().flat_map(|node| world.nodes.rows[*node].gpus.iter().filter_map(|gpu| gpu.lease));
+            promise.is_excused |= is_skipped(promise.clears) || occupants.any(is_told_late);
+        }
+    }
+
+    /// Something outside the policy's hands happened on these nodes.
+    pub(super) fn excuse(&mut self, nodes: impl Iterator<Item = usize> + Clone) {
+        for promise in self.promises.open.values_mut() {
+            promise.is_excused |= nodes.clone().any(|node| promise.nodes.contains(&node));
+        }
+    }
+
+    pub(super) fn excuse_pool(&mut self, pool: usize) {
+        for promise in self.promises.open.values_mut() {
+            promise.is_excused |= promise.pool == pool;
+        }
+    }
+
+    /// When a node is promised to others, the earliest.
+    fn promised_from(&self, id: Id, node: usize) -> Option<i64> {
+        let others = self.promises.open.values().filter(|promise| promise.workload != id && promise.nodes.contains(&node));
+        others.map(|promise| promise.latest_start).min()
+    }
+
+    /// Whether a workload that may start there within `delay` has certainly left before the node is another's.
+    pub(super) fn leaves_in_time(&self, id: Id, node: usize, delay: i64) -> bool {
+        let Some(from) = self.promised_from(id, node) else { return true };
+        let workload = &self.world.workloads[&id];
+        let pool = self.world.nodes.rows[node].pool;
+        let Some(knobs) = self.world.knobs(pool) else { return true };
+        let grace = knobs.grace_allocated_ms.max(knobs.grace_unallocated_ms);
+        !workload.is_allocated() || self.now() + delay + knobs.start_timeout_ms + workload.contract_in(pool) + grace <= from
+    }
+
+    /// Allocated work starts on reserved nodes only if it has certainly left by the date.
+    pub(super) fn check_backfill(&mut self, id: Id, nodes: impl Iterator<Item = usize>) {
+        for node in nodes {
+            if !self.leaves_in_time(id, node, 0) {
+                let (workload, row) = (self.world.label(id), &self.world.nodes.rows[node].label);
+                let seen = format!("{workload} is placed on {row}, promised from {:?} ms", self.promised_from(id, node));
+                self.findings.add(Law::Backfill, seen, "work that has certainly left by then");
+            }
+        }
+    }
+
+    /// A reservation takes what is on its nodes, when its date has come.
+    pub(super) fn check_reservation(&mut self, claimant: Id, victim: Id, line: &Preempting) {
+        let now = self.now();
+        let promise = self.promises.open.values().find(|promise| promise.workload == claimant);
+        let lease = self.world.lease(victim).expect("leased");
+        let is_so = promise.is_some_and(|promise| {
+            let is_there = lease.slots.iter().any(|(node, _)| promise.nodes.contains(node));
+            is_there && (now >= promise.clears || promise.is_excused)
+        });
+        if !is_so {
+            let seen = format!("{} takes {} by licence reservation", self.world.label(claimant), line.workload);
+            self.findings.add(Law::Licence, seen, "a lease on its reserved nodes, at its date");
+        }
+    }
+
+    /// GPU time that promised contracts of a leaf will take, beside what is held: committed from the grant on.
+    pub(super) fn promised(&self, leaf: usize, apart: Option<Id>) -> i128 {
+        let mine = self.promises.open.values().filter(|promise| promise.leaf == leaf && Some(promise.workload) != apart);
+        let contract = |promise: &Promise| {
+            let workload = self.world.workloads.get(&promise.workload)?;
+            // What is held for it in the pool counts instead.
+            let is_held = self.world.holds.contains_key(&promise.workload) && workload.pool == promise.pool;
+            let home = workload.home(promise.pool).filter(|_| !is_held)?;
+            Some(i128::from(workload.contract_in(promise.pool)) * i128::from(home.charged_gpus))
+        };
+        mine.filter_map(contract).sum()
+    }
+
+    /// What promises to others in this pool count against caps.
+    pub(super) fn promised_gpus(&self, pool: usize) -> i64 {
+        let of = |promise: &Promise| {
+            let workload = self.world.workloads.get(&promise.workload)?;
+            Some(i64::from(workload.home(pool)?.charged_gpus.max(workload.gpus())))
+        };
+        self.promises.open.values().filter(|promise| promise.pool == pool).filter_map(of).sum()
+    }
+}
+
+/// Reservations are numbered in the order of their grants.
+fn number(label: &str) -> u64 {
+    label.trim_start_matches(|c: char| !c.is_ascii_digit()).parse().unwrap_or(u64::MAX)
+}
