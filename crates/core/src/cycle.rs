@@ -32,6 +32,9 @@ use std::cell::Cell;
 pub(crate) fn run(s: &mut Scheduler, log: &mut Vec<Entry>) -> Plan {
     let mut plan = Plan { at: Some(s.now), ..Plan::default() };
     for pool in 0..s.pools.len() {
+        if pools::is_settled(s, pool) {
+            continue;
+        }
         let mut cycle = Cycle::new(s, log, &mut plan, pool);
         // 1. What is due: stop signals, start timeouts, time limits, victims that would not die.
         cycle.settle_timers();
@@ -41,6 +44,9 @@ pub(crate) fn run(s: &mut Scheduler, log: &mut Vec<Entry>) -> Plan {
         cycle.rest();
     }
     for pool in 0..s.pools.len() {
+        if s.pools[pool].reservations.by_id.is_empty() {
+            continue;
+        }
         // 3. Reservations move to earlier starts, and at their date take their nodes. What was planned in another pool is settled by now.
         let mut cycle = Cycle::new(s, log, &mut plan, pool);
         cycle.settle_reservations();
@@ -63,6 +69,7 @@ pub(crate) fn run(s: &mut Scheduler, log: &mut Vec<Entry>) -> Plan {
         cycle.rest();
         round.look_again(s);
     }
+    round.rest(s);
     plan
 }
 

@@ -2,7 +2,7 @@
 
 use crate::id::{LeaseId, NodeId, PoolId, WorkloadId};
 use crate::knobs::Knobs;
-use crate::spec::{Changeset, NodeSpec, Severity, WorkloadSpec};
+use crate::spec::{Changeset, Gang, NodeSpec, Severity, WorkloadSpec};
 use std::sync::Arc;
 
 /// A fact from outside.
@@ -94,8 +94,8 @@ pub enum Rejection {
     WorkloadState { workload: WorkloadId, message: &'static str },
     /// A number in the request is out of range.
     Request { field: &'static str, value: String, expected: String },
-    /// The gang can never fit; carries the largest that could.
-    GangNeverFits { asked: String, largest: String },
+    /// The gang can never fit its pool, in which at most so many members like these could (in one block, if it must stand in one).
+    GangNeverFits { pool: PoolId, gang: Gang, members_max: u32 },
     /// No such node.
     NodeUnknown(NodeId),
     /// The number is in use.

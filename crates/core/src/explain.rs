@@ -4,6 +4,7 @@ use crate::entry::{By, Licence};
 use crate::event::Rejection;
 use crate::id::{BudgetId, LeaseId, NodeId, PoolId, UserId, WorkloadId};
 use crate::quantity::{GpuMs, Gpus, Span, Standing, Time};
+use crate::spec::Gang;
 
 /// Turns ids into the labels people know. The core compares ids only, so labels never change a decision.
 pub trait Names {
@@ -209,6 +210,16 @@ fn yield_text(y: &Yield, names: &dyn Names) -> String {
     format!("yields to {claimant}: {licence}; {protection}; expected loss {}", minutes(y.loss, y.pool, names))
 }
 
+/// Why a gang can never run in a pool, and the largest that could.
+pub fn never_fits(pool: PoolId, gang: &Gang, members_max: u32, names: &dyn Names) -> String {
+    let each = amount(gang.gpus_per_member, pool, names);
+    let largest = match members_max {
+        0 => format!("no node holds one member of {each} with its CPUs, memory and features"),
+        n => format!("{n} members of {each}{}", if gang.same_block { " in one block" } else { "" }),
+    };
+    format!("a gang of {} members of {each} can never fit this pool; what could: {largest}", gang.members)
+}
+
 /// What a pool's nodes are counted in.
 pub(crate) fn unit(pool: PoolId, names: &dyn Names) -> &'static str {
     if names.cpus_per_gpu(pool).is_some() { "CPUs" } else { "GPUs" }
@@ -321,7 +332,7 @@ impl Blocker {
             Blocker::Yielded => "it yielded to a workload that has not started yet, and waits until it has".into(),
             Blocker::HoldIncomplete => format!("{} are held for it; the last of them are being vacated", unit(pool, names)),
             Blocker::Behind { leaf } => format!("other work of {} goes first", names.budget(*leaf)),
-            Blocker::Skipped(Rejection::GangNeverFits { asked, largest }) => format!("{asked} can never fit there; what could: {largest}"),
+            Blocker::Skipped(Rejection::GangNeverFits { pool, gang, members_max }) => never_fits(*pool, gang, *members_max, names),
             Blocker::Skipped(Rejection::Request { field, value, expected }) => format!("{field} = {value}: expected {expected}"),
             Blocker::Skipped(other) => format!("{other:?}"),
         }

@@ -31,6 +31,7 @@ pub struct Scheduler {
     pub(crate) node_pools: Vec<Option<PoolId>>,
     /// Memory that cycles use again; it carries nothing from one to the next.
     pub(crate) standings: Standings,
+    pub(crate) round: Vec<usize>,
 }
 
 impl Scheduler {
@@ -45,6 +46,7 @@ impl Scheduler {
             next_reservation: 0,
             node_pools: Vec::new(),
             standings: Standings::default(),
+            round: Vec::new(),
         }
     }
 

@@ -38,18 +38,16 @@ pub(crate) fn submit(s: &mut Scheduler, id: WorkloadId, spec: &Arc<WorkloadSpec>
     let budget = s.tree.get(spec.budget).ok_or(Rejection::BudgetUnknown(spec.budget))?;
     check_budget(spec, budget, spec.pools.iter())?;
     check_request(spec)?;
-    let (accepted, skipped) = accepted(s, spec, budget)?;
-    check_budget(spec, budget, accepted.iter().map(|(pool, _)| *pool))?;
+    let Accepted { first, others, skipped } = accepted(s, spec, budget)?;
+    check_budget(spec, budget, std::iter::once(first.0).chain(others.iter().map(|(pool, _)| *pool)))?;
 
-    let mut terms = Vec::with_capacity(accepted.len());
-    for (pool, contract) in accepted {
+    let mut terms = |(pool, contract): (PoolId, Span)| {
         let pool = &mut s.pools[pool.index()];
         let charge = pool.ledger.charge_line(s.now, budget, spec.user);
         let shape = pool.queue.shape_id(Shape::new(spec, pool.id, contract, 0, &pool.knobs));
-        terms.push(Terms { pool: pool.id, charge, charged: pool.cluster.charged(&spec.gang), contract, shape });
-    }
-    let others: Box<[Terms]> = terms.drain(1..).collect();
-    let terms = terms.pop().expect("one pool takes it");
+        Terms { pool: pool.id, charge, charged: pool.cluster.charged(&spec.gang), contract, shape }
+    };
+    let (terms, others) = (terms(first), others.into_iter().map(&mut terms).collect::<Box<[Terms]>>());
     let class = Class::of(spec, terms.contract, s.pools[terms.pool.index()].cluster.gpus());
     let entry = submitted(id, spec, &terms, &others, skipped, class);
     let workload = Workload {
@@ -88,21 +86,29 @@ fn submitted(
     Entry::Submitted { workload, spec: Arc::clone(spec), pool, charged_gpus, min_runtime, class, others, skipped: skipped.into() }
 }
 
-/// The pools that take a workload, each with the contract it gets there, and why the others never could. If none could, it is refused for
-/// what the first one says.
-type Accepted = (Vec<(PoolId, Span)>, Vec<(PoolId, Rejection)>);
+/// The pools that take a workload, each with the contract it gets there, and why the others never could.
+struct Accepted {
+    first: (PoolId, Span),
+    others: Vec<(PoolId, Span)>,
+    skipped: Vec<(PoolId, Rejection)>,
+}
 
+/// If no pool could take it, it is refused for what the first one says.
 fn accepted(s: &Scheduler, spec: &WorkloadSpec, budget: &Budget) -> Result<Accepted, Rejection> {
-    let (mut accepted, mut skipped): Accepted = Default::default();
+    let (mut first, mut others, mut skipped) = (None, Vec::new(), Vec::new());
     for id in spec.pools.iter() {
         let pool = &s.pools[id.index()];
         let contract = contract(spec, budget, pool, &s.tree);
         match check_in_pool(spec, contract, pool) {
-            Ok(()) => accepted.push((id, contract)),
+            Ok(()) if first.is_none() => first = Some((id, contract)),
+            Ok(()) => others.push((id, contract)),
             Err(rejection) => skipped.push((id, rejection)),
         }
     }
-    if accepted.is_empty() { Err(skipped.swap_remove(0).1) } else { Ok((accepted, skipped)) }
+    match first {
+        Some(first) => Ok(Accepted { first, others, skipped }),
+        None => Err(skipped.swap_remove(0).1),
+    }
 }
 
 /// Why a pool could never take a workload, whatever happens in it.
@@ -187,13 +193,7 @@ fn check_fits(spec: &WorkloadSpec, contract: Span, pool: &Pool) -> Result<(), Re
     if largest >= spec.gang.members {
         return Ok(());
     }
-    let asked = format!("{} members of {} GPUs", spec.gang.members, spec.gang.gpus_per_member);
-    let what = if spec.gang.same_block { " in one block" } else { "" };
-    let largest = match largest {
-        0 => format!("no node of the pool holds one member of {} GPUs with its CPUs, memory and features", spec.gang.gpus_per_member),
-        n => format!("{n} members of {} GPUs{what}", spec.gang.gpus_per_member),
-    };
-    Err(Rejection::GangNeverFits { asked, largest })
+    Err(Rejection::GangNeverFits { pool: pool.id, gang: spec.gang, members_max: largest })
 }
 
 /// A workload that holds no lease ends.

@@ -198,7 +198,11 @@ impl Workload {
 
     /// Its terms in a pool that it accepts.
     pub(crate) fn in_pool(&self, pool: PoolId) -> &Terms {
-        self.all_terms().find(|terms| terms.pool == pool).expect("it accepts the pool")
+        // Most work accepts one pool.
+        if self.terms.pool == pool {
+            return &self.terms;
+        }
+        self.others.iter().find(|terms| terms.pool == pool).expect("it accepts the pool")
     }
 
     /// Its reservation, if that is in this pool.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use stipend_core::event::Rejection;
-use stipend_core::explain::Names;
+use stipend_core::explain::{Names, never_fits};
 use stipend_core::id::LeaseId;
 
 /// A rejection, shown as one sentence: what is wrong, and what would be right where that can be said.
@@ -23,7 +23,7 @@ impl fmt::Display for Refusal<'_> {
             }
             Rejection::Knob { knob, message } => write!(f, "the knob {knob} {message}"),
             Rejection::Request { field, value, expected } => write!(f, "{field} = {value}: expected {expected}"),
-            Rejection::GangNeverFits { asked, largest } => write!(f, "a gang of {asked} can never fit this pool; what could: {largest}"),
+            Rejection::GangNeverFits { pool, gang, members_max } => f.write_str(&never_fits(*pool, gang, *members_max, names)),
             Rejection::WorkloadKnown(workload) => {
                 write!(f, "the number of {} was used before; every workload has its own", names.workload(*workload))
             }
@@ -93,6 +93,7 @@ mod tests {
     use super::*;
     use crate::labels::Labels;
     use stipend_core::id::{BudgetId, NodeId, PoolId, WorkloadId};
+    use stipend_core::spec::Gang;
 
     fn text(rejection: &Rejection) -> String {
         let names = Labels { budgets: vec!["lab".into()], workloads: vec!["pretrain".into()], ..Labels::default() };
@@ -145,7 +146,7 @@ mod tests {
                 "members = 0: expected from 1 to 1,000,000",
             ),
             (
-                Rejection::GangNeverFits { asked: "99 members of 8 GPUs".into(), largest: "16 members of 8 GPUs".into() },
+                Rejection::GangNeverFits { pool: PoolId(0), gang: Gang::new(99, 8), members_max: 16 },
                 "a gang of 99 members of 8 GPUs can never fit this pool; what could: 16 members of 8 GPUs",
             ),
             (Rejection::NodeUnknown(NodeId(1)), "there is no node n1"),

@@ -11,6 +11,12 @@ use crate::id::{PoolId, WorkloadId};
 use crate::plan::Plan;
 use crate::scheduler::Scheduler;
 
+/// Whether nothing of a pool is due, held or leaving service: most instants are an end or a submission.
+pub(super) fn is_settled(s: &Scheduler, pool: usize) -> bool {
+    let pool = &s.pools[pool];
+    pool.claims.is_empty() && pool.draining.is_empty() && pool.timers.first().is_none_or(|(due, _)| *due > s.now)
+}
+
 /// The pools of one instant that are still to be gone through.
 pub(super) struct Round {
     pending: Vec<usize>,
@@ -23,10 +29,17 @@ pub(super) struct Round {
 
 impl Round {
     /// The pools in which something was freed, queued or is due to be looked at again.
-    pub(super) fn new(s: &Scheduler) -> Round {
-        let is_worth_walking = |pool: &usize| s.pools[*pool].stirred || s.now >= s.pools[*pool].retry_at;
-        let ended = s.pools.iter().map(|pool| pool.reservations.ended).collect();
-        Round { pending: (0..s.pools.len()).filter(is_worth_walking).collect(), again: Vec::new(), is_first: true, ended }
+    pub(super) fn new(s: &mut Scheduler) -> Round {
+        let mut pending = std::mem::take(&mut s.round);
+        pending.extend((0..s.pools.len()).filter(|pool| s.pools[*pool].stirred || s.now >= s.pools[*pool].retry_at));
+        // Of one pool there is no other to look at again.
+        let pools = if s.pools.len() > 1 { &s.pools[..] } else { &[] };
+        Round { pending, again: Vec::new(), is_first: true, ended: pools.iter().map(|pool| pool.reservations.ended).collect() }
+    }
+
+    /// Gives the memory back for the next instant.
+    pub(super) fn rest(self, s: &mut Scheduler) {
+        s.round = self.pending;
     }
 
     /// The next pool: the first in which nobody waits who likes a pending one better, else the first.

@@ -180,7 +180,7 @@ impl fmt::Display for Summary {
         )?;
         write!(
             f,
-            "{} checks for idle GPUs, {} for bounded service, {} for negative usage, {} for the order of pools",
+            "{} checks for idle GPUs, {} for bounded service, {} for negative usage,\n{} for the order of pools",
             self.idle_checks, self.service_checks, self.used_checks, self.preference_checks
         )
     }

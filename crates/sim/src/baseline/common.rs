@@ -184,7 +184,7 @@ impl<Q: Queue> Baseline<Q> {
         }
         let fit = pool.cluster.fit(&spec.gang);
         if fit.members_max < spec.gang.members {
-            return Err(request::never_fits(&spec.gang, fit.members_max));
+            return Err(Rejection::GangNeverFits { pool: id, gang: spec.gang, members_max: fit.members_max });
         }
         Ok(InPool { pool: id, charged_gpus: Gpus(spec.gang.members * fit.charged_gpus), min_runtime })
     }

@@ -44,8 +44,3 @@ pub(super) fn class(gang: &Gang, contract: Span, pool_gpus: u64) -> Class {
         _ => Class::Medium,
     }
 }
-
-pub(super) fn never_fits(gang: &Gang, most: u32) -> Rejection {
-    let show = |members| format!("{members} × {} GPUs", gang.gpus_per_member);
-    Rejection::GangNeverFits { asked: show(gang.members), largest: show(most) }
-}

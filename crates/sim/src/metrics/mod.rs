@@ -154,8 +154,8 @@ impl Metrics {
         }
         if self.now < at {
             self.books.iter_mut().for_each(|books| books.totals.advance(at));
+            self.now = at;
         }
-        self.now = at;
     }
 
     fn of(&mut self, pool: PoolId) -> &mut Books {
@@ -174,11 +174,19 @@ impl Metrics {
         delivery.set_capacity(at, main + express);
     }
 
-    fn submitted(&mut self, at: Time, workload: WorkloadId, budget: BudgetId, class: Class, homes: Box<[(PoolId, u32)]>) {
+    fn submitted(
+        &mut self,
+        at: Time,
+        workload: WorkloadId,
+        budget: BudgetId,
+        class: Class,
+        first: (PoolId, u32),
+        homes: Box<[(PoolId, u32)]>,
+    ) {
         let work = self.announced.remove(&workload).unwrap_or_default();
         // It waits in all its pools; what it asks for counts where its budget can have it, first in its order.
         let has_claim = |(pool, _): &&(PoolId, u32)| self.books[pool.index()].delivery.has_claim(budget);
-        let (pool, charged) = *homes.iter().find(has_claim).unwrap_or(&homes[0]);
+        let (pool, charged) = homes.iter().find(has_claim).copied().unwrap_or(first);
         let row = Row {
             eligible: at,
             waiting_since: at,
@@ -186,7 +194,7 @@ impl Metrics {
             placement: None,
             budget,
             home: pool,
-            homes: if homes.len() > 1 { homes } else { Box::default() },
+            homes,
             pool,
             charged,
             class,
@@ -391,9 +399,11 @@ impl Observer for Metrics {
                 }
             }
             Entry::Submitted { workload, spec, pool, charged_gpus, class, others, .. } => {
+                let first = (*pool, charged_gpus.0);
                 let others = others.iter().map(|other| (other.pool, other.charged_gpus.0));
-                let homes = std::iter::once((*pool, charged_gpus.0)).chain(others).collect();
-                self.submitted(at, *workload, spec.budget, *class, homes);
+                // Most work accepts one pool, and needs no list.
+                let homes = if others.len() == 0 { Box::default() } else { std::iter::once(first).chain(others).collect() };
+                self.submitted(at, *workload, spec.budget, *class, first, homes);
             }
             Entry::Eligible { workload } => self.eligible(at, *workload),
             Entry::Held { workload, .. } => self.held(at, *workload),

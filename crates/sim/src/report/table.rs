@@ -29,7 +29,12 @@ pub(crate) fn title(runs: &[RunResult]) -> String {
     let run = &runs[0];
     let days = (run.sim_days * 10.0).round() / 10.0;
     let unit = if days == 1.0 { "day" } else { "days" };
-    let what = format!("{}: {} GPUs, {days} {unit}", run.scenario, run.capacity_gpus);
+    let pools = run.policies.first().map_or(&[][..], |policy| &policy.pools);
+    let (capacity, counted) = match pools {
+        [_, ..] if pools.iter().all(|pool| pool.unit == "cpu") => (pools.iter().map(|pool| pool.capacity).sum(), "CPUs"),
+        _ => (run.capacity_gpus, "GPUs"),
+    };
+    let what = format!("{}: {capacity} {counted}, {days} {unit}", run.scenario);
     match runs {
         [_] => format!("{what}, seed {}", run.seed),
         _ => format!("{what}, {} seeds: in each cell the median, below it the worst", runs.len()),

@@ -4,7 +4,7 @@ use crate::driver::{Job, equal_teams, node, set_up, spec};
 use std::sync::Arc;
 use stipend_core::entry::{Class, Entry};
 use stipend_core::event::{Event, Exit, Rejection};
-use stipend_core::id::{BudgetId, LeaseId, NodeId, WorkloadId};
+use stipend_core::id::{BudgetId, LeaseId, NodeId, PoolId, WorkloadId};
 use stipend_core::quantity::{Span, Time};
 use stipend_core::spec::{Gang, OnPreempt, Severity, WorkloadSpec};
 use stipend_sim::baseline::{self, Estimate};
@@ -276,7 +276,7 @@ fn waiting_work_is_held_released_and_withdrawn() -> Result<(), Rejection> {
 fn what_can_never_run_is_refused_with_the_largest_that_could() {
     let mut story = Story::fifo();
     let refused = story.submit(0, 0, Gang::new(5, 4), |_| {});
-    assert_eq!(refused, Err(Rejection::GangNeverFits { asked: "5 × 4 GPUs".into(), largest: "4 × 4 GPUs".into() }));
+    assert_eq!(refused, Err(Rejection::GangNeverFits { pool: PoolId(0), gang: Gang::new(5, 4), members_max: 4 }));
     assert!(story.submit(0, 0, Gang::new(4, 4), |_| {}).is_ok(), "a refused number can be used again");
     assert_eq!(story.submit(0, 0, Gang::new(1, 1), |_| {}), Err(Rejection::WorkloadKnown(WorkloadId(0))));
 }

@@ -21,7 +21,7 @@ pub(crate) struct Naming {
 }
 
 pub(crate) const PLAIN: Naming = Naming { budget: "plain", user: 0 };
-pub(crate) const OTHER: Naming = Naming { budget: "other", user: 1000 };
+pub(crate) const OTHER: Naming = Naming { budget: "fresh", user: 1000 };
 
 impl Naming {
     /// Another number for each user, in another order.

@@ -104,7 +104,7 @@ impl Policy for Fifo {
             Event::NodeLost { node } => self.node(node, NodeState::Lost, log),
             Event::Submitted { workload, spec } => {
                 if self.gpus_max.is_some_and(|max| spec.gang.gpus().0 > max) {
-                    return Err(Rejection::GangNeverFits { asked: String::new(), largest: String::new() });
+                    return Err(Rejection::GangNeverFits { pool: spec.pools.first, gang: spec.gang, members_max: 0 });
                 }
                 log.push(Entry::Submitted {
                     workload,
