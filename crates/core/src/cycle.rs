@@ -44,6 +44,9 @@ pub(crate) fn run(s: &mut Scheduler, log: &mut Vec<Entry>) -> Plan {
         cycle.rest();
     }
     for pool in 0..s.pools.len() {
+        if s.pools[pool].reservations.by_id.is_empty() {
+            continue;
+        }
         // 3. Reservations move to earlier starts, and at their date take their nodes. What was planned in another pool is settled by now.
         let mut cycle = Cycle::new(s, log, &mut plan, pool);
         cycle.settle_reservations();

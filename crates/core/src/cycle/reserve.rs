@@ -26,9 +26,6 @@ impl Cycle<'_> {
     pub(super) fn settle_reservations(&mut self) {
         let now = self.now();
         let reservations = &self.pool().reservations;
-        if reservations.by_id.is_empty() {
-            return;
-        }
         let look = now >= reservations.keep_at;
         for id in reservations.by_id.keys().copied().collect::<Vec<_>>() {
             let reservation = &self.pool().reservations.by_id[&id];
