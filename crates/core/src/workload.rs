@@ -250,11 +250,12 @@ impl Workload {
     }
 
     /// What a lease with so many GPUs on a node has at stake there from now on.
-    pub(crate) fn stake(&self, lease: &Lease, gpus: Gpus) -> Stake {
+    pub(crate) fn stake(&self, workload: WorkloadId, lease: &Lease, gpus: Gpus) -> Stake {
         let since = lease.last_checkpoint.or(lease.running).unwrap_or(lease.started);
         let every = self.spec.checkpoint_every.unwrap_or(self.terms.contract);
         let resumes = self.spec.on_preempt == OnPreempt::Resume && every > Span::ZERO;
-        Stake { gpus, since: if resumes { since } else { lease.started }, every: resumes.then_some(every) }
+        let since = if resumes { since } else { lease.started };
+        Stake { workload, gpus, gang: self.spec.gang.gpus(), since, every: resumes.then_some(every) }
     }
 
     /// When something about its lease is due next, the end of its protection apart.

@@ -238,7 +238,7 @@ impl Cycle<'_> {
             }
             clears = clears.max(until);
             let slot = lease.placement.iter().find(|slot| slot.node == id).expect("it is leased here");
-            stakes.push(workload.stake(lease, Gpus(slot.gpus.count())));
+            stakes.push(workload.stake(*leased, lease, Gpus(slot.gpus.count())));
         }
         Some(Candidate { node: id, block: node.spec.block, clears, members, gpus, stakes })
     }
