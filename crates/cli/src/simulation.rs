@@ -108,6 +108,13 @@ impl Scenario {
         self.0.seed
     }
 
+    /// The paths of its leaf budgets.
+    pub(crate) fn leaves(&self) -> Vec<&str> {
+        let paths = &self.0.labels.budgets;
+        let has_child = |path: &str| paths.iter().any(|other| other.strip_prefix(path).is_some_and(|rest| rest.starts_with('/')));
+        paths.iter().map(String::as_str).filter(|path| !has_child(path)).collect()
+    }
+
     /// What is measured under a policy.
     pub(crate) fn window(&self, policy: PolicyName) -> Window {
         // The baselines let any work onto express nodes.

@@ -125,6 +125,7 @@ fn a_trace_is_simulated_with_the_shares_of_a_file() {
 fn a_sweep_of_a_tiny_scenario() {
     check(&["sim", "sweep", "tiny.toml", "--set", "nodes=2,3", "--set", "lookback=1h,1d", "--set", "measure=12h"], "sweep-table.txt");
     check(&["sim", "sweep", "tiny.toml", "--set", "nodes=2,3,4", "--policy", "budget,easy", "--seed", "1,2"], "sweep-seeds.txt");
+    check(&["sim", "sweep", "tiny.toml", "--set", "nodes=2,3", "--policy", "budget,fifo", "--watch", "lab/late"], "sweep-watched.txt");
 }
 
 #[test]
@@ -153,6 +154,8 @@ fn sweeps_that_cannot_be_run() {
     check(&["sim", "sweep", "tiny.toml", "--set", "nodes=3"], "sweep-of-nothing.txt");
     check(&["sim", "sweep", "tiny.toml", "--set", "lookback=1d,7x"], "sweep-wrong-value.txt");
     check(&["sim", "sweep", "tiny.toml", "--set", "nodes=2,3", "--picture", "nowhere/p.svg"], "sweep-no-such-folder.txt");
+    check(&["sim", "sweep", "tiny.toml", "--set", "nodes=2,3", "--watch", "lab"], "sweep-no-such-budget.txt");
+    check(&["sim", "sweep", "tiny.toml", "--set", "behaviours.what=honest,squat"], "sweep-no-behaviours.txt");
 }
 
 #[test]

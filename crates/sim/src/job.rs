@@ -19,6 +19,10 @@ pub struct Job {
     pub stream: Option<u32>,
     /// The part of its running time in which it works; the rest of the time it only keeps its GPUs.
     pub useful: Ppm,
+    /// It goes on from its checkpoints, whatever the scheduler is told.
+    pub resumes: bool,
+    /// Its owner cancels it so long after its submission, if it is not over.
+    pub cancel_after: Option<Span>,
 }
 
 /// How often work with this contract banks its progress where nothing else is said: at least once in every contract, or evicted work

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use stipend_core::id::{LeaseId, NodeId};
+use stipend_core::id::{LeaseId, NodeId, WorkloadId};
 use stipend_core::quantity::Time;
 
 /// One thing that is going to happen.
@@ -22,6 +22,8 @@ pub(super) enum Next {
     Exit(LeaseId),
     /// A lease on a lost node certainly no longer runs.
     Fenced(LeaseId),
+    /// The owner of a workload has had enough of it.
+    Cancel(WorkloadId),
     /// A host fails.
     HostFails(NodeId),
     /// The repair of a drained host begins.

@@ -28,6 +28,8 @@ impl Engine<'_, '_> {
                 }
             }
             Next::Fenced(lease) => self.fenced(at, lease),
+            Next::Cancel(workload) if self.works[workload.index()].over => {}
+            Next::Cancel(workload) => self.tell(at, Event::Cancelled { workload }),
             Next::HostFails(node) => self.host_fails(at, node),
             Next::Repairing(node) => self.repairing(at, node),
             Next::Repaired(node) => self.ready(at, node),

@@ -197,6 +197,9 @@ impl Engine<'_, '_> {
         self.summary.submitted += 1;
         self.live += 1;
         self.observers.iter_mut().for_each(|observer| observer.job(workload, &job));
+        if let Some(patience) = job.cancel_after {
+            self.agenda.put(at + patience, Next::Cancel(workload));
+        }
         let Err(rejection) = self.try_tell(at, Event::Submitted { workload, spec: job.spec }) else { return };
         self.summary.refused += 1;
         if self.summary.refusals.len() < EXAMPLES {

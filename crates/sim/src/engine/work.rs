@@ -53,7 +53,7 @@ impl Work {
             checkpoint_every: job.checkpoint_every,
             gpus: job.spec.gang.gpus(),
             stream: job.stream.unwrap_or(Work::NO_STREAM),
-            on_preempt: job.spec.on_preempt,
+            on_preempt: if job.resumes { OnPreempt::Resume } else { job.spec.on_preempt },
             fails: job.fails,
             useful: job.useful,
             over: false,

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use stipend_core::id::{BudgetId, UserId};
-use stipend_core::quantity::{Gpus, Ppm, Span};
+use stipend_core::quantity::{Gpus, Ppm, Span, Time};
 use stipend_core::spec::{Gang, OnPreempt, WorkloadSpec};
 use toml::Spanned;
 
@@ -48,6 +48,14 @@ pub(crate) enum Behaviour {
     EndWork,
     /// Says nothing about its checkpoints.
     HideCheckpoints,
+    /// Says of all work that it begins anew after a preemption, so that evicting it looks dear.
+    ClaimRestart,
+    /// Submits what a node or more could do as gangs of an eighth of a large pool that take less time, to collect promised starts.
+    Merge,
+    /// Beside each workload submits a gang as large and as long as may be, and cancels it an hour later.
+    ClaimAndCancel,
+    /// Submits everything without a contract for a week, withdraws at its end what is left, and submits with contracts in the next, in turn.
+    FreeThenBurst,
 }
 
 /// Who behaves how.
@@ -78,6 +86,13 @@ const TOP: i16 = 2;
 /// The longest contract and the most GPUs of work for express nodes.
 const EXPRESS: (Span, Gpus) = (Span::minutes(15), Gpus(8));
 
+/// How long work is submitted without contracts, and then with them.
+const WEEK: Span = Span::days(7);
+
+/// The gang that collects promised starts, and for how long one is claimed that is not wanted.
+const LARGE: (u32, u32) = (16, 8);
+const CLAIMED: Span = Span::hours(1);
+
 /// How a user of a team behaves: by the first rule that is about both. The same user does the same in every run with this seed.
 pub(crate) fn of(rules: &[Rule], seed: u64, team: BudgetId, user: UserId) -> Behaviour {
     let drawn = Random::new(seed, Purpose::Behaviour, user.0.into()).unit();
@@ -92,7 +107,7 @@ impl Behaviour {
     }
 
     /// What is submitted for this workload. Unallocated work is left as it is, and so are tests by whoever squats.
-    pub(crate) fn jobs(self, job: Job, recipe: &Recipe) -> Jobs {
+    pub(crate) fn jobs(self, job: Job, recipe: &Recipe, at: Time) -> Jobs {
         let allocated = job.spec.min_runtime > Span::ZERO;
         match self {
             Behaviour::Squat if allocated && job.work > EXPRESS.0 => Jobs::one(squat(&job, recipe)),
@@ -104,6 +119,16 @@ impl Behaviour {
                 let spec = WorkloadSpec { checkpoint_every: None, ..(*job.spec).clone() };
                 Jobs::one(Job { spec: Arc::new(spec), ..job })
             }
+            Behaviour::ClaimRestart if job.spec.on_preempt == OnPreempt::Resume => {
+                let spec = WorkloadSpec { on_preempt: OnPreempt::Restart, checkpoint_every: None, ..(*job.spec).clone() };
+                Jobs::one(Job { spec: Arc::new(spec), resumes: true, ..job })
+            }
+            Behaviour::Merge if allocated => Jobs::one(merge(job)),
+            Behaviour::ClaimAndCancel if allocated && job.work > EXPRESS.0 => {
+                let claim = unwanted(&job, recipe);
+                Jobs { now: vec![job, claim], later: VecDeque::new() }
+            }
+            Behaviour::FreeThenBurst if allocated && at.0 / WEEK.0 % 2 == 0 => Jobs::one(without_contract(&job, at)),
             _ => Jobs::one(job),
         }
     }
@@ -165,6 +190,45 @@ fn end_work(job: &Job, recipe: &Recipe) -> Job {
     Job { spec: Arc::new(spec), ..job.clone() }
 }
 
+/// The same work by more nodes in less time.
+fn merge(job: Job) -> Job {
+    let Gang { members, gpus_per_member, .. } = job.spec.gang;
+    let wider = LARGE.0 / members.max(1);
+    if gpus_per_member != LARGE.1 || wider < 2 || job.work < Span::hours(1) * i64::from(wider) {
+        return job;
+    }
+    let shorter = |span: Span| Span(span.0 / i64::from(wider));
+    let work = shorter(job.work);
+    let spec = WorkloadSpec {
+        gang: Gang { members: members * wider, ..job.spec.gang },
+        min_runtime: job.spec.min_runtime.min(work).max(Span::hours(1)),
+        time_limit: job.spec.time_limit.map(shorter),
+        expected_runtime: job.spec.expected_runtime.map(shorter),
+        ..(*job.spec).clone()
+    };
+    Job { spec: Arc::new(spec), work, checkpoint_every: job.checkpoint_every.min(work), ..job }
+}
+
+/// A claim that nobody wants to use.
+fn unwanted(job: &Job, recipe: &Recipe) -> Job {
+    let spec = WorkloadSpec {
+        gang: Gang::new(LARGE.0, LARGE.1),
+        min_runtime: recipe.min_runtime_max,
+        time_limit: None,
+        expected_runtime: None,
+        on_preempt: OnPreempt::Resume,
+        ..(*job.spec).clone()
+    };
+    Job { spec: Arc::new(spec), work: recipe.min_runtime_max, useful: Ppm(0), cancel_after: Some(CLAIMED), ..job.clone() }
+}
+
+/// What is not over at the end of the week is withdrawn.
+fn without_contract(job: &Job, at: Time) -> Job {
+    let spec =
+        WorkloadSpec { min_runtime: Span::ZERO, time_limit: None, on_preempt: can_go_on(job.spec.on_preempt), ..(*job.spec).clone() };
+    Job { spec: Arc::new(spec), ..job.clone() }
+}
+
 /// What holds GPUs without a limit cannot be `end` work.
 fn can_go_on(on_preempt: OnPreempt) -> OnPreempt {
     if on_preempt == OnPreempt::End { OnPreempt::Restart } else { on_preempt }
@@ -199,7 +263,7 @@ mod tests {
         let recipe = recipe();
         let mut random = Random::new(1, Purpose::Stream, 0);
         let honest = (0..400).map(|_| recipe.draw(&mut random, BudgetId(0), UserId(0), 0));
-        honest.map(|job| (job.clone(), what.jobs(job, &recipe))).collect()
+        honest.map(|job| (job.clone(), what.jobs(job, &recipe, Time(0)))).collect()
     }
 
     /// GPU time that leads to something.
@@ -214,11 +278,61 @@ mod tests {
     #[test]
     fn the_work_underneath_is_the_same() {
         use Behaviour::*;
-        for what in [Honest, Squat, Inflate, Split, Camp, EndWork, HideCheckpoints] {
+        for what in [Honest, Squat, Inflate, Split, Camp, EndWork, HideCheckpoints, ClaimRestart, Merge, ClaimAndCancel, FreeThenBurst] {
             for (honest, jobs) in both(what) {
-                assert_eq!(useful(&all(&jobs)), useful(&[&honest]), "{what:?} of {honest:?}");
+                let (is, was) = (useful(&all(&jobs)), useful(&[&honest]));
+                // What is cut into equal parts may be short of a millisecond in each.
+                assert!(was - 16 * 8 <= is && is <= was, "{what:?} of {honest:?}: {is} instead of {was}");
             }
         }
+    }
+
+    #[test]
+    fn what_a_node_or_more_could_do_becomes_a_gang_of_an_eighth_of_a_large_pool() {
+        let merged = both(Behaviour::Merge).into_iter().filter(|(honest, jobs)| jobs.now[0].spec.gang != honest.spec.gang);
+        let mut count = 0;
+        for (honest, jobs) in merged {
+            count += 1;
+            let (gang, job) = (jobs.now[0].spec.gang.clone(), &jobs.now[0]);
+            assert!(gang.gpus_per_member == 8 && 8 < gang.members && gang.members <= 16, "{gang:?} of {honest:?}");
+            assert!(Span::hours(1) <= job.work && job.spec.min_runtime <= Span::hours(8));
+        }
+        assert!(count > 20, "{count}");
+    }
+
+    #[test]
+    fn a_claim_that_nobody_wants_is_cancelled_and_does_nothing() {
+        for (honest, jobs) in both(Behaviour::ClaimAndCancel) {
+            assert_eq!(jobs.now[0].spec, honest.spec);
+            match jobs.now.get(1) {
+                Some(claim) => {
+                    assert_eq!((claim.useful, claim.cancel_after), (Ppm(0), Some(Span::hours(1))));
+                    assert_eq!((claim.spec.gang.gpus(), claim.spec.min_runtime), (Gpus(128), Span::hours(8)));
+                }
+                None => assert!(honest.work <= Span::minutes(15), "a test needs no claim"),
+            }
+        }
+    }
+
+    #[test]
+    fn who_claims_that_all_begins_anew_goes_on_nevertheless() {
+        for (honest, jobs) in both(Behaviour::ClaimRestart) {
+            let job = &jobs.now[0];
+            assert_ne!(job.spec.on_preempt, OnPreempt::Resume);
+            assert_eq!(job.resumes, honest.spec.on_preempt == OnPreempt::Resume);
+        }
+    }
+
+    #[test]
+    fn a_week_without_contracts_and_a_week_with_them() {
+        let recipe = recipe();
+        let honest = recipe.draw(&mut Random::new(1, Purpose::Stream, 0), BudgetId(0), UserId(0), 0);
+        let min_runtime = |days| {
+            let jobs = Behaviour::FreeThenBurst.jobs(honest.clone(), &recipe, Time(0) + Span::days(days));
+            jobs.now[0].spec.min_runtime
+        };
+        assert_eq!([0, 6, 14].map(min_runtime), [Span::ZERO; 3]);
+        assert_eq!([7, 13, 21].map(min_runtime), [honest.spec.min_runtime; 3]);
     }
 
     #[test]

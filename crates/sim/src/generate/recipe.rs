@@ -101,7 +101,16 @@ impl Recipe {
             checkpoint_every: (on_preempt == OnPreempt::Resume).then_some(checkpoint_every),
             kind: WorkloadKind::Batch,
         };
-        Job { spec: Arc::new(spec), work, fails, checkpoint_every, stream: Some(stream), useful: self.useful }
+        Job {
+            spec: Arc::new(spec),
+            work,
+            fails,
+            checkpoint_every,
+            stream: Some(stream),
+            useful: self.useful,
+            resumes: false,
+            cancel_after: None,
+        }
     }
 
     /// Unallocated work has no contract, so none of it is `end` work.

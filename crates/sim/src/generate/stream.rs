@@ -137,7 +137,7 @@ impl Stream {
         self.submitted = at;
         let owner = &self.owners[self.turn];
         let job = self.recipe.draw(&mut self.random, owner.budget, owner.user, number);
-        let Jobs { now, later } = owner.behaviour.jobs(job, &self.recipe);
+        let Jobs { now, later } = owner.behaviour.jobs(job, &self.recipe, at);
         self.outstanding += now.len();
         self.later.extend(later);
         now

@@ -76,6 +76,8 @@ impl Tape {
             checkpoint_every: Span::hours(1),
             stream: None,
             useful: Ppm::ONE,
+            resumes: false,
+            cancel_after: None,
         };
         self.0.job(WorkloadId(workload), &job);
         self.say(at, submitted(WorkloadId(workload), spec, Gpus(gpus), class));

@@ -4,10 +4,12 @@ use super::error::ScenarioError;
 use super::file::{FailuresFile, ModelFile, PoolFile, ScenarioFile};
 use super::knobs::KnobsFile;
 use super::rivals::{EstimateFile, FairTreeFile, PriorityFile};
+use crate::generate::behaviour::BehaviourFile;
 use crate::generate::lab_file::LabFile;
 use crate::trace::rules::TraceFile;
 use serde::de::{self, Deserialize, Deserializer, Visitor};
 use std::borrow::Cow;
+use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -40,8 +42,11 @@ fn parse_one<'a>(text: &'a str, document: &'a str) -> Result<Override<'a>, Scena
     Ok(Override { text, path, value })
 }
 
+/// The list of behaviours; an override sets a field of each.
+const BEHAVIOURS: &str = "behaviours";
+
 /// The sections whose fields may be named without the section, with the names of their fields.
-fn sections() -> [(&'static str, &'static [&'static str]); 9] {
+fn sections() -> [(&'static str, &'static [&'static str]); 10] {
     [
         ("policy", field_names::<KnobsFile>()),
         ("pool", field_names::<PoolFile>()),
@@ -52,6 +57,7 @@ fn sections() -> [(&'static str, &'static [&'static str]); 9] {
         ("rivals.estimate", field_names::<EstimateFile>()),
         ("rivals.priority", field_names::<PriorityFile>()),
         ("rivals.fair_tree", field_names::<FairTreeFile>()),
+        (BEHAVIOURS, field_names::<BehaviourFile>()),
     ]
 }
 
@@ -113,6 +119,12 @@ pub(crate) fn insert<'a>(document: &mut DeTable<'a>, overrides: &'a [Override<'a
     for (number, one) in overrides.iter().enumerate() {
         let at = end + 1 + number..end + 1 + number;
         let (last, parents) = one.path.split_last().expect("a path has at least one part");
+        if *parents == [BEHAVIOURS] {
+            for behaviour in behaviours(document).map_err(|message| ScenarioError::Override { text: one.text.into(), message })? {
+                put(behaviour, last, at.clone(), one);
+            }
+            continue;
+        }
         let mut table = &mut *document;
         let mut name = "";
         for parent in parents {
@@ -135,18 +147,34 @@ pub(crate) fn insert<'a>(document: &mut DeTable<'a>, overrides: &'a [Override<'a
                 _ => return Err(wrong(format!("`{parent}` is no section in this scenario"))),
             };
         }
-        table.remove(*last);
-        table.insert(Spanned::new(at.clone(), Cow::Borrowed(*last)), Spanned::new(at, one.value.clone()));
+        put(table, last, at, one);
     }
     Ok(())
+}
+
+fn put<'a>(table: &mut DeTable<'a>, field: &'a str, at: Range<usize>, one: &Override<'a>) {
+    table.remove(field);
+    table.insert(Spanned::new(at.clone(), Cow::Borrowed(field)), Spanned::new(at, one.value.clone()));
+}
+
+/// The behaviours that the scenario has.
+fn behaviours<'d, 'a>(document: &'d mut DeTable<'a>) -> Result<Vec<&'d mut DeTable<'a>>, String> {
+    let listed = match document.get_mut(BEHAVIOURS).map(Spanned::get_mut) {
+        Some(DeValue::Array(listed)) => listed.iter_mut().filter_map(as_table).collect(),
+        _ => Vec::new(),
+    };
+    if listed.is_empty() { Err("this scenario has no [[behaviours]] to change".into()) } else { Ok(listed) }
+}
+
+fn as_table<'d, 'a>(value: &'d mut Spanned<DeValue<'a>>) -> Option<&'d mut DeTable<'a>> {
+    if let DeValue::Table(table) = value.get_mut() { Some(table) } else { None }
 }
 
 /// The pool of this name.
 fn named<'p, 'a>(pools: &'p mut [Spanned<DeValue<'a>>], name: &str) -> Result<&'p mut DeTable<'a>, String> {
     let own = |table: &DeTable<'a>| table.get("name").and_then(|own| own.get_ref().as_str().map(String::from));
     let known: Vec<String> = pools.iter().filter_map(|pool| own(pool.get_ref().as_table()?)).collect();
-    let found = pools.iter_mut().filter_map(|pool| if let DeValue::Table(table) = pool.get_mut() { Some(table) } else { None });
-    let found = found.into_iter().find(|table| own(table).as_deref() == Some(name));
+    let found = pools.iter_mut().filter_map(as_table).find(|table| own(table).as_deref() == Some(name));
     found.ok_or_else(|| {
         let known: Vec<&str> = known.iter().map(String::as_str).collect();
         unknown(name, "pool", &known)

@@ -85,7 +85,16 @@ impl Parts<'_> {
             checkpoint_every: (on_preempt == OnPreempt::Resume && file.checkpoint_known).then_some(checkpoint_every),
             kind: file.kind(),
         };
-        Ok(Job { spec: Arc::new(spec), work: file.work.get_ref().0, fails: file.fails, checkpoint_every, stream: None, useful: Ppm::ONE })
+        Ok(Job {
+            spec: Arc::new(spec),
+            work: file.work.get_ref().0,
+            fails: file.fails,
+            checkpoint_every,
+            stream: None,
+            useful: Ppm::ONE,
+            resumes: false,
+            cancel_after: None,
+        })
     }
 
     /// A stream, with how many there are of it.

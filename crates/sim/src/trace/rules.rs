@@ -204,7 +204,16 @@ impl Rules {
             checkpoint_every: (on_preempt == OnPreempt::Resume).then_some(checkpoint_every),
             kind: WorkloadKind::Batch,
         };
-        Job { spec: Arc::new(spec), work, fails: row.outcome.fails(), checkpoint_every, stream: None, useful: Ppm::ONE }
+        Job {
+            spec: Arc::new(spec),
+            work,
+            fails: row.outcome.fails(),
+            checkpoint_every,
+            stream: None,
+            useful: Ppm::ONE,
+            resumes: false,
+            cancel_after: None,
+        }
     }
 
     fn on_preempt(&self, row: &Row, terms: &Terms, drawn: f64, unallocated: bool) -> OnPreempt {

@@ -13,7 +13,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use stipend_sim::metrics::Metrics;
-use stipend_sim::report::sweep::{page, picture, table};
+use stipend_sim::report::sweep::{page, picture, table, watched};
 use stipend_sim::result::{PolicyResult, RunResult};
 use stipend_sim::sweep::{Combination, SweepResult};
 
@@ -51,7 +51,9 @@ Examples:
       --seed 11,12,13 --picture express.svg
   stipend sim sweep scenarios/lab.toml --set lookback=1d,7d \\
       --set min_runtime_max=2h,8h,24h --report sweep.html
-  stipend sim sweep scenarios/tiny.toml --set nodes=2,3,4 --policy budget,easy"
+  stipend sim sweep scenarios/tiny.toml --set nodes=2,3,4 --policy budget,easy
+  stipend sim sweep scenarios/gaming.toml --watch lab/vision/molmo \
+      --set behaviours.what=honest,squat,inflate --seed 11,12,13"
     };
 }
 
@@ -75,6 +77,9 @@ pub(crate) struct Sweep {
     /// A seed for all that is random; with several, repeated or separated by commas, cells show the median and the worst [default: the scenario's own]
     #[arg(long = "seed", value_name = "N", value_delimiter = ',', allow_negative_numbers = true)]
     seeds: Vec<u64>,
+    /// Show too what each combination brings this leaf budget, and what it costs the others, beside the first; repeat it for more budgets
+    #[arg(long, value_name = "BUDGET", value_delimiter = ',')]
+    watch: Vec<String>,
     /// How to print the result; `json` is one object with the whole result of every run
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
     format: Format,
@@ -113,6 +118,10 @@ impl Sweep {
         let (scenarios, notes): (Vec<Scenario>, Vec<Option<String>>) =
             combinations.iter().map(load).collect::<Result<Vec<_>, _>>()?.into_iter().unzip();
         say(notes.into_iter().flatten());
+        if let Some(path) = self.watch.iter().find(|path| !scenarios[0].leaves().contains(&path.as_str())) {
+            let known = format!("its leaf budgets are {}", scenarios[0].leaves().join(", "));
+            return Err(Failure::new(format!("--watch {path}: the scenario has no leaf budget of this name")).hint(known));
+        }
         let (picture_target, report_target) = (Target::create(self.picture.as_ref())?, Target::create(self.report.as_ref())?);
         let description = scenarios[0].description().to_owned();
         let seeds = if self.seeds.is_empty() { vec![scenarios[0].seed()] } else { distinct(&self.seeds) };
@@ -126,7 +135,8 @@ impl Sweep {
             target.write(&page(&result, &description))?;
         }
         match self.format {
-            Format::Table => output::text(&table(&result))?,
+            Format::Table if self.watch.is_empty() => output::text(&table(&result))?,
+            Format::Table => output::text(&format!("{}\n\n{}", table(&result), watched(&result, &self.watch)))?,
             Format::Json => output::json(&result)?,
         }
         Ok(Answer::Yes)

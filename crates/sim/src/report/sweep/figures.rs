@@ -29,7 +29,7 @@ pub(super) struct Row<'a> {
     pub values: &'a [String],
     pub policy: &'a str,
     /// By seed.
-    seeds: Vec<&'a PolicyResult>,
+    pub seeds: Vec<&'a PolicyResult>,
 }
 
 /// A figure of every row.

@@ -1,4 +1,5 @@
-//! What came of a sweep, for people: a table with the best of each column marked, a picture, and a page with both.
+//! What came of a sweep, for people: a table with the best of each column marked, a picture, a page with both, and what it
+//! brings somebody.
 
 mod figures;
 mod heat;
@@ -8,10 +9,12 @@ mod picture;
 mod table;
 #[cfg(test)]
 mod tests;
+mod watched;
 
 pub use page::page;
 pub use picture::picture;
 pub use table::table;
+pub use watched::watched;
 
 use crate::sweep::SweepResult;
 
