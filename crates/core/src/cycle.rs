@@ -22,6 +22,7 @@ use crate::plan::{Decision, PassedOver, Plan, Preemption};
 use crate::pool::Pool;
 use crate::quantity::{Gpus, Span, Time};
 use crate::queue::{Blocked, ShapeId, Size, head};
+use crate::reservation::survey::Survey;
 use crate::reservation::{gone_by, hold_max};
 use crate::scheduler::Scheduler;
 use crate::spec::OnPreempt;
@@ -110,6 +111,8 @@ struct Cycle<'a> {
     explains: bool,
     /// What could be done is found out, and nothing is done.
     trial: bool,
+    /// The nodes as those see them who ask for a promise, until a decision changes them.
+    survey: Option<Survey>,
     /// Pools that are still to be gone through.
     pending: &'a [usize],
     /// Some work was left to one of those, which it likes better.
@@ -131,6 +134,7 @@ impl<'a> Cycle<'a> {
             too_dear: Cell::new(false),
             explains: false,
             trial: false,
+            survey: None,
             pending: &[],
             left_to_others: false,
         }
@@ -159,6 +163,7 @@ impl<'a> Cycle<'a> {
             return;
         }
         perform(self.s, &decision, self.log);
+        self.survey = None;
         self.plan.decisions.push(decision);
     }
 

@@ -12,7 +12,6 @@ use crate::spec::OnPreempt;
 use crate::table::Table;
 use crate::workload::{Lease, Terms, Workload};
 use std::cmp::Reverse;
-use std::collections::BTreeSet;
 
 /// A waiting allocated workload that looks for GPUs.
 pub(crate) struct Claimant<'a> {
@@ -150,14 +149,20 @@ impl Judge<'_> {
     }
 
     /// The leaves beside its own on whose leases a reservation may count, once their contracts are over: those that stand higher. It waits
-    /// for contracts to end, so it serves the surplus, too.
-    pub(crate) fn reservable(&mut self, workload: &Workload) -> BTreeSet<BudgetId> {
+    /// for contracts to end, so it serves the surplus, too. By budget number.
+    pub(crate) fn reservable(&mut self, workload: &Workload) -> Vec<bool> {
         let leaf = workload.spec.budget;
         let gang = workload.in_pool(self.pool.id).charged.over(self.pool.knobs.quantum);
         let standing = self.standings.of(self.pool, self.at, leaf);
         let below_share = self.pool.is_below_share(standing);
-        let leaves: Vec<BudgetId> = self.tree.top_down().filter(|budget| budget.is_leaf()).map(|budget| budget.spec.id).collect();
-        leaves.into_iter().filter(|victim| self.relation(leaf, below_share, gang, *victim).is_some()).collect()
+        let mut leaves = Vec::new();
+        for victim in self.tree.top_down().filter(|budget| budget.is_leaf()).map(|budget| budget.spec.id) {
+            if leaves.len() <= victim.index() {
+                leaves.resize(victim.index() + 1, false);
+            }
+            leaves[victim.index()] = self.relation(leaf, below_share, gang, victim).is_some();
+        }
+        leaves
     }
 
     /// Past-contract GPUs that the waiting work of a leaf could be licensed to take at most, however small its gangs are.

@@ -4,6 +4,7 @@
 //! alone: until then other allocated work runs there only if it has certainly left by then, and unallocated work always.
 
 pub(crate) mod choice;
+pub(crate) mod survey;
 
 use crate::entry::{Entry, Unreserved};
 use crate::id::{BudgetId, NodeId, PoolId, ReservationId, WorkloadId};

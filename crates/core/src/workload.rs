@@ -244,9 +244,9 @@ impl Workload {
         self.spec.gang.gpus().over(at - self.at_stake_since(lease, at) + restart_cost)
     }
 
-    /// Whether it goes after other work of its leaf: by priority, then by age.
-    pub(crate) fn goes_after(&self, other: &Workload) -> bool {
-        (Reverse(self.spec.priority), self.eligible) > (Reverse(other.spec.priority), other.eligible)
+    /// Its place among work of its leaf: by priority, then by age.
+    pub(crate) fn place_in_leaf(&self) -> (Reverse<i16>, Time) {
+        (Reverse(self.spec.priority), self.eligible)
     }
 
     /// What a lease with so many GPUs on a node has at stake there from now on.

@@ -1,21 +1,21 @@
 //! Reservations: who is promised a latest start, on which nodes, and what happens to promises until they are kept.
 
 use super::Cycle;
-use crate::cluster::{Cluster, Host, Lane, Node};
+use crate::cluster::{Cluster, Host, Lane};
 use crate::entry::{Licence, Occupancy, Unreserved};
 use crate::eviction::Search;
 use crate::explain::{Blocker, Tier, Why};
-use crate::id::{BudgetId, NodeId, PoolId, ReservationId, WorkloadId};
+use crate::id::{NodeId, PoolId, ReservationId, WorkloadId};
 use crate::licence::{Claimant, Judge, Licences};
 use crate::order::{OpenLeaf, next_allocated, standings_down_to};
 use crate::placement::{Ground, place};
 use crate::plan::{Decision, Reserve};
-use crate::quantity::{GpuMs, Gpus, Span, Time};
-use crate::reservation::choice::{Candidate, Need, choose};
+use crate::quantity::{GpuMs, Span, Time};
+use crate::reservation::choice::{Need, choose};
+use crate::reservation::survey::{Asker, Survey};
 use crate::reservation::{gone_by, grace_max, hold_max};
 use crate::spec::{Gang, NodeState};
-use crate::workload::{Phase, Workload};
-use std::collections::BTreeSet;
+use crate::workload::Phase;
 
 /// Reserved work runs on nodes that are not set aside for short contracts.
 const GENERAL: &[Lane] = &[Lane::General];
@@ -178,69 +178,15 @@ impl Cycle<'_> {
         let mut judge = Judge { pool, tree: &self.s.tree, standings: &mut self.standings, at: now };
         let leaves = judge.reservable(workload);
         let pool = &self.s.pools[self.pool];
-        let nodes = pool.cluster.iter().filter(|(_, node)| node.state == NodeState::Ready && !node.spec.express);
-        let candidates: Vec<Candidate> = nodes.filter_map(|(id, node)| self.candidate(id, node, workload, own, &leaves)).collect();
         let need = Need {
             members: workload.spec.gang.members,
             same_block: workload.spec.gang.same_block,
             restart_cost: pool.knobs.restart_cost,
-            loss_max: GpuMs(pool.knobs.worth_it.of(self.terms(id).contract_gpu_ms().0)),
+            loss_max: GpuMs(pool.knobs.worth_it.of(workload.in_pool(pool.id).contract_gpu_ms().0)),
             latest,
         };
-        choose(&candidates, &need)
-    }
-
-    /// When the last protection on a node ends, if all that is on it belongs to those whom the gang may count on.
-    fn candidate(
-        &self,
-        id: NodeId,
-        node: &Node,
-        of: &Workload,
-        own: Option<ReservationId>,
-        leaves: &BTreeSet<BudgetId>,
-    ) -> Option<Candidate> {
-        let pool = &self.s.pools[self.pool];
-        let gpus = Gpus(node.spec.gpus);
-        let members = Cluster::members_fitting(&node.spec, &of.spec.gang, gpus.0, Host::of(&node.spec));
-        if members == 0 {
-            return None;
-        }
-        let mine = own.and_then(|own| node.promises.iter().find(|(id, _)| *id == own));
-        let (mut clears, mut stakes) = (self.s.now, Vec::new());
-        if node.held.count() > 0 {
-            // Who holds GPUs on a node that is promised has certainly left by the date; of others nothing is known.
-            clears = pool.reservations.by_id[&mine?.0].clears;
-        }
-        for (other, _) in node.promises.iter().filter(|(other, _)| Some(*other) != own) {
-            let other_reservation = &pool.reservations.by_id[other];
-            let is_earlier = own.is_none_or(|own| *other < own);
-            if is_earlier && (mine.is_some() || leaves.contains(&other_reservation.leaf)) {
-                clears = clears.max(other_reservation.ends);
-            } else if mine.is_none() {
-                return None;
-            }
-        }
-        for leased in &node.leases {
-            let workload = self.workload(*leased);
-            let lease = workload.lease().expect("it holds a lease");
-            let until = match (&lease.stop, lease.occupancy) {
-                (Some(_), _) if lease.first_right => return None,
-                (Some(stop), _) => stop.stop_by(),
-                (None, Occupancy::Unallocated) => continue,
-                (None, Occupancy::Allocated) => lease.protected_until_latest(workload.terms.contract),
-            };
-            let may_count = match workload.spec.budget == of.spec.budget {
-                true => workload.goes_after(of),
-                false => leaves.contains(&workload.spec.budget),
-            };
-            if lease.stop.is_none() && mine.is_none() && !may_count {
-                return None;
-            }
-            clears = clears.max(until);
-            let slot = lease.placement.iter().find(|slot| slot.node == id).expect("it is leased here");
-            stakes.push(workload.stake(*leased, lease, Gpus(slot.gpus.count())));
-        }
-        Some(Candidate { node: id, block: node.spec.block, clears, members, gpus, stakes })
+        let survey = self.survey.get_or_insert_with(|| Survey::new(pool, &self.s.workloads, now));
+        choose(&survey.candidates(pool, &Asker { workload, own, leaves: &leaves }, &need), &need)
     }
 
     /// A reserved gang whose date is near waits for it: GPUs held elsewhere, be it in another pool, might come later.

@@ -111,27 +111,52 @@ impl Sum {
 
 /// Nodes and a date.
 pub(crate) fn choose(candidates: &[Candidate], need: &Need) -> Option<(Time, Vec<NodeId>)> {
+    let suffices_from = suffice_from(candidates, need.members)?;
     let mut dates: Vec<Time> = candidates.iter().flat_map(|one| [one.clears, one.banks()]).filter(|date| *date <= need.latest).collect();
     dates.sort_unstable();
     dates.dedup();
     let step = dates.len().div_ceil(DATES_MAX).max(1);
-    let plans = dates.into_iter().step_by(step).filter_map(|date| at(candidates, need, date));
-    let (_, date, nodes) = plans.min()?;
+    let mut best: Option<(i64, Time, Vec<NodeId>)> = None;
+    // Of equally cheap dates the earliest.
+    for date in dates.into_iter().step_by(step).filter(|date| *date >= suffices_from) {
+        let cost_max = best.as_ref().map_or(i64::MAX, |(cost, ..)| *cost);
+        if let Some((cost, nodes)) = at(candidates, need, date, cost_max) {
+            best = Some((cost, date, nodes));
+        }
+    }
+    let (_, date, mut nodes) = best?;
+    nodes.sort_unstable();
     Some((date, nodes))
 }
 
-/// The cheapest nodes that are clear by a date.
-fn at(candidates: &[Candidate], need: &Need, date: Time) -> Option<(i64, Time, Vec<NodeId>)> {
+/// From when on enough nodes are clear, if all of them could be had.
+fn suffice_from(candidates: &[Candidate], members: u32) -> Option<Time> {
+    let mut clears: Vec<(Time, u32)> = candidates.iter().map(|one| (one.clears, one.members)).collect();
+    clears.sort_unstable();
+    let mut sum = 0;
+    let enough = clears.into_iter().find(|(_, fitting)| {
+        sum += fitting;
+        sum >= members
+    });
+    enough.map(|(clears, _)| clears)
+}
+
+/// The cheapest nodes that are clear by a date, if they cost less than `cost_max`.
+fn at(candidates: &[Candidate], need: &Need, date: Time, cost_max: i64) -> Option<(i64, Vec<NodeId>)> {
     let clear = candidates.iter().filter(|one| one.clears <= date);
-    let mut costs: Vec<(i64, &Candidate)> = clear.map(|one| (one.cost(date, need.restart_cost), one)).collect();
-    costs.sort_by_key(|(cost, one)| (*cost / i64::from(one.members), one.node));
+    let mut order: Vec<(i64, NodeId, &Candidate)> =
+        clear.map(|one| (one.cost(date, need.restart_cost) / i64::from(one.members), one.node, one)).collect();
+    order.sort_unstable_by_key(|(cost, node, _)| (*cost, *node));
     let mut blocks: BTreeMap<Option<BlockId>, Sum> = BTreeMap::new();
-    for (_, one) in costs {
-        blocks.entry(need.same_block.then_some(one.block)).or_default().take(one, date, need);
+    for (.., one) in order {
+        let sum = blocks.entry(need.same_block.then_some(one.block)).or_default();
+        sum.take(one, date, need);
+        if !need.same_block && (sum.members >= need.members || sum.cost >= cost_max) {
+            break;
+        }
     }
-    let Sum { cost, mut nodes, .. } = blocks.into_values().filter(|sum| sum.members >= need.members).min_by_key(|sum| sum.cost)?;
-    nodes.sort_unstable();
-    Some((cost, date, nodes))
+    let Sum { cost, nodes, .. } = blocks.into_values().filter(|sum| sum.members >= need.members).min_by_key(|sum| sum.cost)?;
+    (cost < cost_max).then_some((cost, nodes))
 }
 
 #[cfg(test)]
