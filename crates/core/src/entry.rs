@@ -191,6 +191,8 @@ pub enum Entry {
     Started { lease: LeaseId, pool: PoolId, occupancy: Occupancy, placement: Placement, licence: Licence, why: Why },
     /// All members run; `protected_until` is `None` for unallocated work.
     Running { lease: LeaseId, protected_until: Option<Time> },
+    /// A lease that ran unallocated got its contract where it is; `protected_until` is `None` if it does not run yet.
+    Promoted { lease: LeaseId, protected_until: Option<Time>, why: Why },
     /// It banked its progress.
     Checkpoint { lease: LeaseId },
     /// The plan to preempt a lease, for a claimant or for a node's drain.

@@ -13,6 +13,7 @@ use crate::quantity::{GpuMs, Gpus, Span, Standing, Time};
 use crate::queue::{LeafQueue, head};
 use crate::scheduler::Scheduler;
 use crate::workload::{Lease, Phase, Terms, Workload};
+use std::collections::BTreeSet;
 
 /// What can be said of a live workload.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -229,8 +230,11 @@ impl Scheduler {
         let at = self.now;
         let order = self.tree.get(leaf)?.spec.order;
         let queue = &pool.queue.allocated[&leaf];
-        let shapes = all(leaf, true, queue).shapes;
-        let first = head(queue, &shapes, order, at, pool.knobs.age_min, |account| standings.of_user(&mut pool.ledger, at, account))?;
+        // What runs before its turn takes nobody's GPUs.
+        let shapes: Vec<_> = queue.shapes.keys().copied().filter(|shape| !pool.queue.shape(*shape).early).collect();
+        let first = head(queue, (&shapes, &BTreeSet::new()), order, at, pool.knobs.age_min, |account| {
+            standings.of_user(&mut pool.ledger, at, account)
+        })?;
         let workload = self.workloads.get(first.0)?;
         let aged_before = at - queue.old_age(pool.knobs.age_min);
         let terms = workload.in_pool(pool.id);
@@ -261,7 +265,7 @@ impl Scheduler {
 /// A leaf with all that waits in it.
 fn all(leaf: BudgetId, allocated: bool, queue: &LeafQueue) -> OpenLeaf {
     let shapes: Vec<_> = queue.shapes.keys().copied().collect();
-    OpenLeaf { leaf, allocated, depths: vec![None; shapes.len()], shapes }
+    OpenLeaf { depths: vec![None; shapes.len()], shapes, ..OpenLeaf::new(leaf, allocated) }
 }
 
 /// When enough GPUs for a gang are free or unprotected, by their number alone; `None` if they are now, or never for what is known.

@@ -8,7 +8,7 @@ use crate::pool::Pool;
 use crate::quantity::{GpuMs, Gpus, Span, Time};
 use crate::queue::{Shape, join_queues, leave_queues};
 use crate::scheduler::Scheduler;
-use crate::spec::{OnPreempt, WorkloadSpec};
+use crate::spec::{OnPreempt, Start, WorkloadSpec};
 use crate::workload::{Phase, StopCause, Terms, Workload};
 use std::sync::Arc;
 
@@ -60,6 +60,8 @@ pub(crate) fn submit(s: &mut Scheduler, id: WorkloadId, spec: &Arc<WorkloadSpec>
         ran: Span::ZERO,
         attempts: 0,
         preemptions: 0,
+        yielded: 0,
+        served: false,
         last_preempted: Time::MIN,
         reservation: None,
         phase: Phase::Waiting,
@@ -144,6 +146,11 @@ fn check_request(spec: &WorkloadSpec) -> Result<(), Rejection> {
     }
     if spec.min_runtime != Span::ZERO && spec.min_runtime < Span::seconds(60) {
         return bad("min_runtime", spec.min_runtime.to_string(), "0 for unallocated work, or at least 1 min".into());
+    }
+    if spec.start == Start::Whenever && spec.on_preempt == OnPreempt::End && spec.min_runtime > Span::ZERO {
+        let expected =
+            "guaranteed for work that cannot go on after a preemption: until its turn comes anybody with a contract may take its GPUs";
+        return bad("start", "whenever".into(), expected.into());
     }
     if let Some(limit) = spec.time_limit
         && (limit < Span::seconds(1) || limit > Span::days(3650))

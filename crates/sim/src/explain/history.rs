@@ -120,6 +120,10 @@ impl Observer for History<'_> {
                 let until = protected_until.map_or("never protected".into(), |until| format!("protected until {}", names.time(until)));
                 self.note(at, format!("runs, {until}"));
             }
+            Entry::Promoted { lease, protected_until, why } if lease.workload == self.id => {
+                let until = protected_until.map_or("when it runs".into(), |until| format!("until {}", names.time(until)));
+                self.note(at, format!("got its contract where it runs, protected {until}: {}", why.text(names)));
+            }
             Entry::Preempting { lease, claimant, licence: by, stop_by, why, .. } if lease.workload == self.id => {
                 let why = why.text(names);
                 self.note(at, format!("told to leave by {}: {why}", names.time(*stop_by)));

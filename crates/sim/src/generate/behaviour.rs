@@ -150,7 +150,8 @@ fn camp(job: Job) -> Jobs {
     let whole = job.work.0 / EXPRESS.0.0;
     let rest = Span(job.work.0 % EXPRESS.0.0);
     let spec = Arc::new(WorkloadSpec { min_runtime: EXPRESS.0, expected_runtime: Some(EXPRESS.0), ..(*job.spec).clone() });
-    let link = |work: Span, fails| Job { spec: spec.clone(), work, fails, checkpoint_every: EXPRESS.0, ..job };
+    let link =
+        |work: Span, fails| Job { spec: spec.clone(), work, fails, checkpoint_every: EXPRESS.0, unprotected_every: EXPRESS.0, ..job };
     let lengths = (0..whole).map(|_| EXPRESS.0).chain((rest > Span::ZERO).then_some(rest));
     let mut later: VecDeque<Job> = lengths.map(|work| link(work, false)).collect();
     if let Some(last) = later.back_mut() {

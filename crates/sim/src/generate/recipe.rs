@@ -1,11 +1,11 @@
 //! How the workloads of a stream are drawn: size, work, contract.
 
-use crate::job::{Job, checkpoint_default};
+use crate::job::{Job, checkpoint_default, start_default, unprotected_default};
 use crate::random::Random;
 use std::sync::Arc;
 use stipend_core::id::{BudgetId, UserId};
 use stipend_core::quantity::{Ppm, Span};
-use stipend_core::spec::{Gang, OnPreempt, Pools, WorkloadKind, WorkloadSpec};
+use stipend_core::spec::{Gang, OnPreempt, Pools, Start, WorkloadKind, WorkloadSpec};
 
 /// The distribution of the workloads of a stream.
 #[derive(Clone, Debug)]
@@ -24,6 +24,8 @@ pub(crate) struct Recipe {
     pub(crate) min_runtime_max: Span,
     /// The longest time limit that `end` work declares.
     pub(crate) end_max: Span,
+    /// Whether its work may start before its turn, where that is said.
+    pub(crate) start: Option<Start>,
     /// The part that can resume.
     pub(crate) resume: f64,
     /// The part that restarts; the rest ends.
@@ -97,11 +99,13 @@ impl Recipe {
             time_limit,
             expected_runtime,
             on_preempt,
+            start: self.start.filter(|_| on_preempt != OnPreempt::End).unwrap_or_else(|| start_default(on_preempt, min_runtime)),
             priority: self.priority,
             checkpoint_every: (on_preempt == OnPreempt::Resume).then_some(checkpoint_every),
             kind: WorkloadKind::Batch,
         };
-        Job { spec: Arc::new(spec), work, fails, checkpoint_every, stream: Some(stream), useful: self.useful }
+        let unprotected_every = unprotected_default(checkpoint_every);
+        Job { spec: Arc::new(spec), work, fails, checkpoint_every, unprotected_every, stream: Some(stream), useful: self.useful }
     }
 
     /// Unallocated work has no contract, so none of it is `end` work.
@@ -142,6 +146,7 @@ mod tests {
             min_runtimes: min_runtimes.iter().map(|&h| Span::hours(h)).collect(),
             min_runtime_max: Span::hours(8),
             end_max: Span::hours(24),
+            start: None,
             resume,
             restart,
             time_limit: None,

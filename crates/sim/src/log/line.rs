@@ -57,6 +57,7 @@ events! {
     "held" Held,
     "started" Started,
     "running" Running,
+    "promoted" Promoted,
     "checkpoint" Checkpoint,
     "preempting" Preempting,
     "stopping" Stopping,
@@ -90,6 +91,8 @@ words! {
     Severity { Maintenance, Sick, Critical }
     /// What happens to a workload when it is preempted.
     OnPreempt { Resume, Restart, End }
+    /// Whether it may start before its contract can.
+    Start { Guaranteed, Whenever }
     /// Batch work, or somebody at a keyboard.
     Kind { Batch, Session }
     /// The class of a request, for reports.
@@ -184,9 +187,9 @@ pub struct Submitted {
     /// How often it says that it banks its progress.
     #[serde(deserialize_with = "present")]
     pub checkpoint_every_ms: Option<i64>,
-    /// No part makes it yet.
+    /// `null` for work without a contract.
     #[serde(deserialize_with = "present")]
-    pub start: Option<String>,
+    pub start: Option<Start>,
     pub priority: i16,
     pub kind: Kind,
     pub class: Class,
@@ -251,6 +254,16 @@ pub struct Running {
     pub attempt: u32,
     #[serde(deserialize_with = "present")]
     pub protected_until_ms: Option<i64>,
+}
+
+/// A lease that ran unallocated got its contract where it is.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Promoted {
+    pub workload: String,
+    pub attempt: u32,
+    #[serde(deserialize_with = "present")]
+    pub protected_until_ms: Option<i64>,
+    pub why: String,
 }
 
 /// It banked its progress.

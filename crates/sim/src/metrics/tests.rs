@@ -74,6 +74,7 @@ impl Tape {
             work: Span::minutes(60),
             fails: false,
             checkpoint_every: Span::hours(1),
+            unprotected_every: Span::minutes(30),
             stream: None,
             useful: Ppm::ONE,
         };

@@ -2,7 +2,7 @@
 
 use super::length::{At, GangText, Length};
 use serde::Deserialize;
-use stipend_core::spec::{OnPreempt, Severity, WorkloadKind};
+use stipend_core::spec::{OnPreempt, Severity, Start, WorkloadKind};
 use toml::Spanned;
 
 /// `on_preempt` of a workload.
@@ -21,6 +21,23 @@ impl From<OnPreemptText> for OnPreempt {
             OnPreemptText::Resume => OnPreempt::Resume,
             OnPreemptText::Restart => OnPreempt::Restart,
             OnPreemptText::End => OnPreempt::End,
+        }
+    }
+}
+
+/// `start` of a workload.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum StartText {
+    Guaranteed,
+    Whenever,
+}
+
+impl From<StartText> for Start {
+    fn from(text: StartText) -> Start {
+        match text {
+            StartText::Guaranteed => Start::Guaranteed,
+            StartText::Whenever => Start::Whenever,
         }
     }
 }
@@ -63,6 +80,9 @@ pub(crate) struct WorkloadFile {
     /// `resume` (default), `restart` or `end`.
     #[serde(default)]
     pub(crate) on_preempt: OnPreemptText,
+    /// `guaranteed`: it starts with its contract or not at all; `whenever`: rather than wait beside idle GPUs it starts unallocated.
+    /// Default: `whenever` for `resume` work.
+    pub(crate) start: Option<StartText>,
     /// Order inside its budget. Default 0.
     #[serde(default)]
     pub(crate) priority: i16,

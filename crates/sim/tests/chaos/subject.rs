@@ -72,6 +72,8 @@ pub(crate) enum Lie {
     NoUnreserved,
     EarlyPromise,
     NoStart,
+    NoPromotion,
+    LatePromotion,
 }
 
 thread_local! {
@@ -145,6 +147,10 @@ impl Lie {
             (Lie::NoUnreserved, Entry::Unreserved { .. }) => None,
             (Lie::EarlyPromise, Entry::Reserved { reservation, workload, pool, latest_start, nodes, why }) => {
                 Some(Entry::Reserved { reservation, workload, pool, latest_start: latest_start - Span::hours(1), nodes, why })
+            }
+            (Lie::NoPromotion, Entry::Promoted { .. }) => None,
+            (Lie::LatePromotion, Entry::Promoted { lease, protected_until, why }) => {
+                Some(Entry::Promoted { lease, protected_until: protected_until.map(|until| until + Span(1)), why })
             }
             (_, entry) => Some(entry),
         }
