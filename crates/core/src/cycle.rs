@@ -5,11 +5,13 @@
 mod early;
 mod open;
 mod pools;
+mod renew;
 mod reserve;
 mod settle;
 
 pub(crate) use pools::judge;
 
+use crate::budget::Budget;
 use crate::cluster::{Depth, Lane};
 use crate::entry::{Entry, Licence, Occupancy, Placement, Slot};
 use crate::eviction::{Found, Search};
@@ -57,15 +59,17 @@ pub(crate) fn run(s: &mut Scheduler, log: &mut Vec<Entry>) -> Plan {
     while let Some(pool) = round.take_next(s) {
         let pending = round.pending();
         let mut cycle = Cycle { pending: &pending, ..Cycle::new(s, log, &mut plan, pool) };
-        // 4. Waiting allocated work, in rank order: on free GPUs, on unallocated work's, on past-contract GPUs it is licensed to take.
+        // 4. Waiting allocated work, in rank order: where it runs already, on free GPUs, on unallocated work's, on past-contract GPUs it is licensed to take.
         // 5. The best-ranked large gangs that could not start are promised a latest start.
         // A promise that ends in its start leaves nodes to others: then both are looked at again.
         while cycle.walk_and_reserve() {}
-        // 6. Idle GPUs go to unallocated work.
+        // 6. Sessions in use that nobody could take get their contract once more.
+        cycle.renew();
+        // 7. Idle GPUs go to unallocated work, and to work that a cap keeps from its turn.
         cycle.fill();
-        // 7. What stopped each class of waiting work was written down on the way; when to look again follows from it.
+        // 8. What stopped each class of waiting work was written down on the way; when to look again follows from it.
         cycle.finish();
-        // 8. What was left to a pool that it likes better comes back if that has nothing for it.
+        // 9. What was left to a pool that it likes better comes back if that has nothing for it.
         round.went_through(pool, cycle.left_to_others);
         cycle.rest();
         round.look_again(s);
@@ -117,6 +121,8 @@ struct Cycle<'a> {
     pending: &'a [usize],
     /// Some work was left to one of those, which it likes better.
     left_to_others: bool,
+    /// Not everything that could have been tried was.
+    is_cut_short: bool,
 }
 
 impl<'a> Cycle<'a> {
@@ -136,6 +142,7 @@ impl<'a> Cycle<'a> {
             trial: false,
             pending: &[],
             left_to_others: false,
+            is_cut_short: false,
         }
     }
 
@@ -296,6 +303,7 @@ impl<'a> Cycle<'a> {
         let (now, priority) = (self.now(), self.workload(id).spec.priority);
         let pool = &self.s.pools[self.pool];
         let again = if blocker == Blocker::SearchesSpent { Span::seconds(1) } else { pool.knobs.retry_every };
+        self.is_cut_short |= blocker == Blocker::SearchesSpent;
         let retry_at = if filling { Time::MAX } else { now + again };
         self.retry_at = self.retry_at.min(retry_at);
         let reach = if filling { pool.freed } else { pool.reach };
@@ -340,7 +348,8 @@ impl<'a> Cycle<'a> {
         let leaf = self.s.tree.get(self.workload(id).spec.budget).expect("work runs in a budget");
         let pool = &mut self.s.pools[self.pool];
         let standings = standings_down_to(leaf, pool, &mut self.standings, now);
-        let why = Why::Rank { pool: pool.id, tier, standings, licence };
+        let early = tier == Tier::Idle && self.s.workloads.get(id.0).is_some_and(Workload::is_allocated);
+        let why = if early { Why::Early { pool: pool.id } } else { Why::Rank { pool: pool.id, tier, standings, licence } };
         self.decide(Decision::Start { workload: id, placement: Placement::from(slots), occupancy, licence, why });
     }
 
@@ -501,10 +510,16 @@ impl<'a> Cycle<'a> {
         if workload.reservation_in(pool.id).is_some() {
             return Ok(());
         }
+        self.check_room(leaf, workload.in_pool(pool.id).charged)
+    }
+
+    /// Whether the caps of a leaf and its ancestors have room for so many more GPUs.
+    fn check_room(&self, leaf: &Budget, more: Gpus) -> Result<(), Blocker> {
+        let pool = &self.s.pools[self.pool];
         for budget in &leaf.line {
             let limit = self.s.tree.get(*budget).and_then(|b| b.share(pool.id).gpus_max);
             let in_use = pool.ledger.account(*budget).gpus;
-            if let Some(limit) = limit.filter(|limit| in_use + workload.in_pool(pool.id).charged > *limit) {
+            if let Some(limit) = limit.filter(|limit| in_use + more > *limit) {
                 return Err(Blocker::Cap { budget: *budget, limit, in_use });
             }
         }

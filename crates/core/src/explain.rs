@@ -70,6 +70,10 @@ pub enum Why {
     Rank { pool: PoolId, tier: Tier, standings: Box<[BudgetStanding]>, licence: Licence },
     /// It runs unallocated, and its turn has come: the tier, and the standings from below the root to the leaf.
     Turn { tier: Tier, standings: Box<[BudgetStanding]> },
+    /// Only a cap keeps it from its turn, and these GPUs are idle: it starts before it, unallocated.
+    Early { pool: PoolId },
+    /// Somebody used the session since its contract began, and nobody who waits could take its GPUs.
+    InUse,
     /// The GPUs held for it are all free now.
     HoldComplete { pool: PoolId, planned: Time },
     /// A lease yields to a claimant.
@@ -145,6 +149,10 @@ impl Why {
                 };
                 format!("{}, {taken}", rank_text(*tier, standings, names))
             }
+            Why::Early { pool } => {
+                format!("idle {} before its turn: not charged and not protected until its contract can begin", unit(*pool, names))
+            }
+            Why::InUse => "it was used since its contract began, and nobody who waits could take its GPUs".into(),
             Why::Turn { tier, standings } => format!("{}, where it runs", rank_text(*tier, standings, names)),
             Why::HoldComplete { pool, planned } => {
                 format!("the {} held for it since {} are free", unit(*pool, names), names.time(*planned))

@@ -4,7 +4,7 @@
 use crate::cluster::Lane;
 use crate::counterfactual::Counterfactual;
 use crate::entry::{By, Licence, Occupancy, Placement};
-use crate::explain::{BudgetStanding, PoolExplanation, Tier};
+use crate::explain::{Blocker, BudgetStanding, PoolExplanation, Tier};
 use crate::id::{BudgetId, LeaseId, PoolId, WorkloadId};
 use crate::licence::{Claimant, Judge, Licences, loss_limit, on_express, sides};
 use crate::order::{OpenLeaf, Standings, next_allocated, next_unallocated, standings_down_to};
@@ -102,6 +102,8 @@ pub struct Run {
     pub loss: GpuMs,
     /// What tells it to leave and when it must have left, if it is on its way out.
     pub leaving: Option<(By, Time)>,
+    /// What stops its promotion, the binding limit first, if it runs before its turn.
+    pub turn: Vec<Blocker>,
     /// Who waits and is licensed to take its GPUs now: of each leaf the workload that goes first.
     pub takers: Vec<Taker>,
 }
@@ -211,6 +213,7 @@ impl Scheduler {
             standings: path,
             loss: workload.expected_loss(lease, self.now, pool.knobs.restart_cost),
             leaving: lease.stop.as_ref().map(|stop| (stop.cause.by(), stop.stop_by())),
+            turn: self.explain(id).map_or(Vec::new(), |explanation| explanation.pools.into_iter().flat_map(|pool| pool.blockers).collect()),
             takers: if lease.stop.is_some() { Vec::new() } else { self.takers(workload, lease, &mut pool, &mut standings) },
         })
     }

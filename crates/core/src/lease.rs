@@ -12,6 +12,7 @@ use crate::quantity::{GpuMs, Span, Time};
 use crate::queue::{Shape, join_queues, leave_queues};
 use crate::reservation::{give_up, gone_by, shorten};
 use crate::scheduler::Scheduler;
+use crate::session;
 use crate::spec::{NodeState, OnPreempt, Severity};
 use crate::workload::{Lease, Phase, Stop, StopCause, Workload};
 
@@ -60,6 +61,7 @@ pub(crate) fn start(
         protected_until: None,
         past_contract: false,
         last_checkpoint: None,
+        input: false,
         stop: None,
         first_right: false,
         timer: Time::MAX,
@@ -137,11 +139,16 @@ pub(crate) fn running(s: &mut Scheduler, id: LeaseId, log: &mut Vec<Entry>) {
     }
 }
 
-/// Protection for a whole contract begins; until when.
+/// Protection for a whole contract begins, which is committed already; until when.
 fn protect(pool: &mut Pool, id: WorkloadId, workload: &mut Workload, now: Time) -> Time {
+    pool.ledger.commit_whole(&workload.terms.charge, GpuMs(-workload.terms.contract_gpu_ms().0));
+    protect_anew(pool, id, workload, now)
+}
+
+/// Protection for a whole contract begins, and commits it; until when.
+pub(crate) fn protect_anew(pool: &mut Pool, id: WorkloadId, workload: &mut Workload, now: Time) -> Time {
     let until = now + workload.terms.contract;
     workload.lease_mut().expect("it holds a lease").protected_until = Some(until);
-    pool.ledger.commit_whole(&workload.terms.charge, GpuMs(-workload.terms.contract_gpu_ms().0));
     pool.ledger.commit_running(&workload.terms.charge, workload.terms.charged, until, 1);
     pool.protections.insert((until, id));
     until
@@ -379,6 +386,7 @@ fn after_end(s: &mut Scheduler, id: WorkloadId, lease: &Lease, outcome: Outcome,
     let cut_short = matches!(outcome, Outcome::Preempted | Outcome::NodeLost | Outcome::StartTimeout);
     let left = workload.limit_left();
     if !(cut_short && can_go_on && left.is_none_or(|left| left > Span::ZERO)) {
+        session::list(&mut s.pools, id, workload, false);
         s.workloads.remove(id.0);
         return;
     }

@@ -8,6 +8,7 @@ use crate::lease::{preempt, promote, signal, start, stop_now};
 use crate::plan::Decision;
 use crate::reservation;
 use crate::scheduler::Scheduler;
+use crate::session;
 use crate::spec::{NodeState, Severity};
 use crate::workload::Phase;
 
@@ -17,6 +18,7 @@ pub(crate) fn perform(s: &mut Scheduler, decision: &Decision, log: &mut Vec<Entr
             start(s, *workload, placement, (*occupancy, *licence), why.clone(), log)
         }
         Decision::Promote { workload, why } => promote(s, *workload, why.clone(), log),
+        Decision::Renew { workload, why } => session::renew(s, *workload, why.clone(), log),
         Decision::Claim { workload, placement, licence } => claim(s, *workload, placement, *licence, log),
         Decision::StartClaimed { workload } => {
             let Phase::Claiming(claim) = &s.workloads.get(workload.0).expect("it is live").phase else { unreachable!("it claims") };

@@ -15,6 +15,8 @@ pub(crate) enum Decision {
     Start { workload: WorkloadId, placement: Placement, occupancy: Occupancy, licence: Licence, why: Why },
     /// A lease that runs unallocated gets its contract where it is.
     Promote { workload: WorkloadId, why: Why },
+    /// A session gets its contract once more.
+    Renew { workload: WorkloadId, why: Why },
     /// GPUs are held for waiting work until they are all free.
     Claim { workload: WorkloadId, placement: Placement, licence: Licence },
     /// The GPUs held for it are all free: it starts.

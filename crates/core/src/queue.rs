@@ -141,6 +141,8 @@ pub(crate) struct LeafQueue {
     sorted_waits: Vec<Span>,
     /// What the leaf's licences reached when they were last looked at.
     pub licensed: Option<Licensed>,
+    /// A cap stopped some of its work that may start before its turn, at some time.
+    capped: bool,
     /// How many wait at each priority.
     priorities: BTreeMap<i16, u32>,
 }
@@ -199,6 +201,7 @@ impl LeafQueue {
     pub(crate) fn block(&mut self, shape: ShapeId, blocked: Blocked) {
         if let Ok(place) = self.gates.binary_search_by_key(&shape, |gate| gate.shape) {
             self.gates[place].blocked = Some(blocked);
+            self.capped |= blocked.capped;
         }
     }
 
@@ -207,6 +210,13 @@ impl LeafQueue {
         if let Ok(place) = self.gates.binary_search_by_key(&shape, |gate| gate.shape) {
             self.gates[place].filled = freed;
         }
+    }
+
+    /// Shapes that may start before their turn, for which GPUs became free since they were last tried.
+    pub(crate) fn capped(&self, freed: u64) -> impl Iterator<Item = ShapeId> {
+        let gates = if self.capped { &self.gates[..] } else { &[] };
+        let is_open = move |gate: &&Gate| gate.filled < freed && gate.blocked.is_some_and(|blocked| blocked.capped);
+        gates.iter().filter(is_open).map(|gate| gate.shape)
     }
 
     /// Whether more waits in a shape than these.

@@ -8,6 +8,7 @@ use crate::pool::Pool;
 use crate::quantity::{GpuMs, Gpus, Span, Time};
 use crate::queue::{Shape, join_queues, leave_queues};
 use crate::scheduler::Scheduler;
+use crate::session;
 use crate::spec::{OnPreempt, Start, WorkloadSpec};
 use crate::workload::{Phase, StopCause, Terms, Workload};
 use std::sync::Arc;
@@ -38,6 +39,7 @@ pub(crate) fn submit(s: &mut Scheduler, id: WorkloadId, spec: &Arc<WorkloadSpec>
     let budget = s.tree.get(spec.budget).ok_or(Rejection::BudgetUnknown(spec.budget))?;
     check_budget(spec, budget, spec.pools.iter())?;
     check_request(spec)?;
+    session::check(s, spec)?;
     let Accepted { first, others, skipped } = accepted(s, spec, budget)?;
     check_budget(spec, budget, std::iter::once(first.0).chain(others.iter().map(|(pool, _)| *pool)))?;
 
@@ -67,6 +69,7 @@ pub(crate) fn submit(s: &mut Scheduler, id: WorkloadId, spec: &Arc<WorkloadSpec>
         phase: Phase::Waiting,
     };
     join_queues(&mut s.pools, id, &workload, &s.tree);
+    session::list(&mut s.pools, id, &workload, true);
     s.workloads.insert(id.0, workload);
     s.next_workload = id.0 + 1;
     log.push(entry);
@@ -209,6 +212,7 @@ pub(crate) fn withdraw(s: &mut Scheduler, id: WorkloadId, cause: &StopCause, log
     if matches!(workload.phase, Phase::Waiting) {
         leave_queues(&mut s.pools, id, &workload, &s.tree);
     }
+    session::list(&mut s.pools, id, &workload, false);
     let by = cause.by();
     log.push(Entry::Ended { workload: id, attempt: None, outcome: Outcome::Cancelled, lost: GpuMs(0), by });
 }

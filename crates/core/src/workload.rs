@@ -104,6 +104,8 @@ pub(crate) struct Lease {
     /// Its protection has ended: others may be licensed to take it.
     pub past_contract: bool,
     pub last_checkpoint: Option<Time>,
+    /// Of a session: somebody used it since its contract began.
+    pub input: bool,
     pub stop: Option<Stop>,
     /// Its claimant went away after it was signalled: it has first right to its GPUs.
     pub first_right: bool,

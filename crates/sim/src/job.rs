@@ -17,10 +17,26 @@ pub struct Job {
     pub checkpoint_every: Span,
     /// The same while it runs unallocated, with a contract or without.
     pub unprotected_every: Span,
+    /// Of a session: how its user uses it; `None` where nobody does.
+    pub input: Option<Input>,
     /// Which closed-loop stream submitted it and waits for its end; `None` in the open loop.
     pub stream: Option<u32>,
     /// The part of its running time in which it works; the rest of the time it only keeps its GPUs.
     pub useful: Ppm,
+}
+
+/// How the user of a session uses it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Input {
+    /// How often, while it runs.
+    pub every: Span,
+    /// For how long from its submission on; then the user is away.
+    pub lasts: Span,
+}
+
+impl Input {
+    /// Somebody is there all the time.
+    pub(crate) const ALWAYS: Input = Input { every: Span::minutes(10), lasts: Span::days(3650) };
 }
 
 /// How often work with this contract banks its progress where nothing else is said: at least once in every contract, or evicted work

@@ -1,12 +1,13 @@
 //! Work that a cap keeps from its turn may start before it: unallocated on idle GPUs, and promoted in place when its turn comes.
 
 use super::Cycle;
+use crate::entry::Occupancy;
 use crate::explain::{Blocker, Tier, Why};
 use crate::id::{PoolId, WorkloadId};
 use crate::order::{OpenLeaf, standings_down_to};
 use crate::plan::Decision;
 use crate::quantity::Span;
-use crate::queue::{Gate, ShapeId};
+use crate::queue::ShapeId;
 use crate::reservation::grace_max;
 use crate::spec::NodeState;
 
@@ -23,15 +24,19 @@ impl Cycle<'_> {
         Ok(())
     }
 
-    /// Whether its contract may begin on the nodes of its lease.
-    fn check_ground(&self, id: WorkloadId) -> Result<(), Blocker> {
+    /// Whether its contract may begin, or begin anew, on the nodes of its lease.
+    pub(super) fn check_ground(&self, id: WorkloadId) -> Result<(), Blocker> {
         let (now, workload) = (self.s.now, self.workload(id));
-        let (pool, lease) = (&self.s.pools[self.pool], workload.lease().expect("it runs before its turn"));
+        let (pool, lease) = (&self.s.pools[self.pool], workload.lease().expect("it holds GPUs"));
         let contract = workload.contract_left(now);
         if lease.stop.is_some() || contract <= Span::ZERO {
             return Err(Blocker::Leaving);
         }
-        let express = self.may_use_express(id);
+        // What is there by its contract already is counted in the bound.
+        let express = match lease.occupancy {
+            Occupancy::Allocated => pool.queue.shape(workload.terms.shape).express,
+            Occupancy::Unallocated => self.may_use_express(id),
+        };
         let gone_by = lease.running.map_or(lease.start_by, |_| now) + contract + grace_max(&pool.knobs);
         for slot in lease.placement.iter() {
             let node = pool.cluster.at(slot.node);
@@ -50,10 +55,9 @@ impl Cycle<'_> {
     /// from its turn found no GPUs in its turn, and would find none now.
     pub(super) fn open_early(&self) -> Vec<OpenLeaf> {
         let pool = &self.s.pools[self.pool];
-        let is_open = |gate: &&Gate| gate.filled < pool.freed && gate.blocked.is_some_and(|blocked| blocked.capped);
         let leaves = pool.queue.allocated.iter().map(|(leaf, queue)| {
             let mut open = OpenLeaf::new(*leaf, true);
-            queue.gates.iter().filter(is_open).for_each(|gate| open.push(gate.shape, None));
+            queue.capped(pool.freed).for_each(|shape| open.push(shape, None));
             open
         });
         leaves.filter(|open| !open.shapes.is_empty()).collect()

@@ -107,6 +107,7 @@ impl Cycle<'_> {
                 place += 1;
                 (place - 1 + count - first) % count < shapes_max
             });
+            self.is_cut_short = true;
             self.retry_at = self.retry_at.min(self.s.now + Span::seconds(1));
         }
     }

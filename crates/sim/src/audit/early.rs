@@ -50,7 +50,7 @@ impl Auditor {
     }
 
     /// The contract that it gets where it runs: what is left of its limit, at most.
-    fn contract_now(&self, id: Id) -> i64 {
+    pub(super) fn contract_now(&self, id: Id) -> i64 {
         let workload = &self.world.workloads[&id];
         let ran = self.world.lease(id).and_then(|lease| lease.running_since).map_or(0, |since| self.now() - since);
         let left = workload.asked.time_limit_ms.map_or(i64::MAX, |limit| limit - workload.ran - ran);
@@ -58,7 +58,7 @@ impl Auditor {
     }
 
     /// By how much a promotion now is over later than a start now would be: what runs needs no time to start, and has less of its limit left.
-    fn promoted_delay(&self, id: Id) -> i64 {
+    pub(super) fn promoted_delay(&self, id: Id) -> i64 {
         let (workload, lease) = (&self.world.workloads[&id], self.world.lease(id).expect("leased"));
         let starts_by = lease.running_since.map_or(lease.since + lease.start_timeout, |_| self.now());
         starts_by - self.now() - self.start_timeout(id) + self.contract_now(id) - workload.contract()

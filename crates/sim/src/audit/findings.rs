@@ -29,6 +29,9 @@ pub enum Law {
     /// Work that runs before its turn may do so, and is promoted where a start with its contract would be allowed: in place, charged and
     /// protected from then on.
     Promotion,
+    /// A user has one session a pool, a small one; its contract is renewed after it is over, where somebody used it since it began and a
+    /// start with it would be allowed.
+    Session,
     /// Nothing takes a protected lease but a critical drain, a lost node or an administrator.
     Protection,
     /// Every eviction has a licence whose conditions hold.
@@ -107,6 +110,7 @@ pub struct Summary {
     pub promises: u64,
     pub starts_early: u64,
     pub promotions: u64,
+    pub renewals: u64,
     pub idle_checks: u64,
     pub service_checks: u64,
     pub used_checks: u64,
@@ -175,8 +179,8 @@ impl fmt::Display for Summary {
         writeln!(f, "{} lines, {} instants, {} workloads", self.lines, self.instants, self.workloads)?;
         writeln!(
             f,
-            "{} starts ({} unallocated, of these {} before their turn), {} promotions",
-            self.starts, self.starts_unallocated, self.starts_early, self.promotions
+            "{} starts ({} unallocated, of these {} before their turn), {} promotions, {} renewals",
+            self.starts, self.starts_unallocated, self.starts_early, self.promotions, self.renewals
         )?;
         writeln!(f, "{} preemptions ({} for a claimant)", self.preemptions, self.preemptions_for_claimants)?;
         writeln!(f, "{} comparisons of standings recomputed, {} skipped", self.standings_compared, self.standings_skipped)?;

@@ -17,6 +17,7 @@ impl Auditor {
             self.findings.add(Law::Sequence, seen, "a leaf of the tree and a known pool");
             return;
         };
+        self.check_session(line);
         self.world.add_workload(Workload {
             label: line.workload.clone(),
             leaf: first.leaf,
@@ -128,6 +129,7 @@ impl Auditor {
             slots,
             since: now,
             running_since: None,
+            has_input: false,
             promoted_at: None,
             protected_until: None,
             contract: workload.contract(),

@@ -16,6 +16,7 @@ mod placement;
 mod plans;
 mod promises;
 mod service;
+mod sessions;
 mod standing;
 mod swaps;
 #[cfg(test)]
@@ -114,6 +115,8 @@ impl Auditor {
             LogEvent::Started(started) => self.started(started),
             LogEvent::Running(running) => self.running(running),
             LogEvent::Promoted(promoted) => self.promoted(promoted),
+            LogEvent::Renewed(renewed) => self.renewed(renewed),
+            LogEvent::Input(input) => self.input(input),
             LogEvent::Checkpoint(checkpoint) => self.checkpoint(checkpoint),
             LogEvent::Preempting(preempting) => self.preempting(preempting),
             LogEvent::Stopping(stopping) => self.stopping(stopping),

@@ -127,6 +127,8 @@ pub(super) struct Lease {
     pub(super) slots: Slots,
     pub(super) since: i64,
     pub(super) running_since: Option<i64>,
+    /// A session was used since its contract began.
+    pub(super) has_input: bool,
     /// When it got its contract where it ran.
     pub(super) promoted_at: Option<i64>,
     pub(super) protected_until: Option<i64>,

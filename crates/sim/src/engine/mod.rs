@@ -193,7 +193,7 @@ impl Engine<'_, '_> {
     }
 
     fn submit_as(&mut self, at: Time, workload: WorkloadId, job: Job) {
-        self.works[workload.index()] = Work::new(&job);
+        self.works[workload.index()] = Work::new(at, &job);
         self.summary.submitted += 1;
         self.live += 1;
         self.observers.iter_mut().for_each(|observer| observer.job(workload, &job));

@@ -18,6 +18,8 @@ pub(super) struct Work {
     pub(super) checkpoint_every: Span,
     /// The same while it runs unallocated.
     pub(super) unprotected_every: Span,
+    /// How often a session is used, and until when.
+    pub(super) input: Option<(Span, Time)>,
     pub(super) gpus: Gpus,
     /// The stream that waits for its end, or [`Work::NO_STREAM`].
     pub(super) stream: u32,
@@ -40,6 +42,7 @@ impl Work {
         banked: Span::ZERO,
         checkpoint_every: Span::ZERO,
         unprotected_every: Span::ZERO,
+        input: None,
         gpus: Gpus(0),
         stream: Work::NO_STREAM,
         on_preempt: OnPreempt::End,
@@ -50,11 +53,12 @@ impl Work {
         over: true,
     };
 
-    pub(super) fn new(job: &Job) -> Work {
+    pub(super) fn new(at: Time, job: &Job) -> Work {
         Work {
             work: job.work,
             checkpoint_every: job.checkpoint_every,
             unprotected_every: job.unprotected_every,
+            input: job.input.map(|input| (input.every, at + input.lasts)),
             gpus: job.spec.gang.gpus(),
             stream: job.stream.unwrap_or(Work::NO_STREAM),
             on_preempt: job.spec.on_preempt,

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use stipend_core::id::{BudgetId, UserId};
 use stipend_core::quantity::{Gpus, Ppm, Span};
-use stipend_core::spec::{Gang, OnPreempt, WorkloadSpec};
+use stipend_core::spec::{Gang, OnPreempt, Start, WorkloadSpec};
 use toml::Spanned;
 
 /// `[[behaviours]]`.
@@ -125,7 +125,8 @@ fn squat(job: &Job, recipe: &Recipe) -> Job {
         priority: TOP,
         ..(*job.spec).clone()
     };
-    Job { spec: Arc::new(spec), work: job.work * HOLD, useful: Ppm(Ppm::ONE.0 / HOLD as u32), ..job.clone() }
+    // Whoever squats on a session does not use it.
+    Job { spec: Arc::new(spec), work: job.work * HOLD, input: None, useful: Ppm(Ppm::ONE.0 / HOLD as u32), ..job.clone() }
 }
 
 fn inflate(job: &Job, recipe: &Recipe) -> Job {
@@ -162,7 +163,8 @@ fn camp(job: Job) -> Jobs {
 
 fn end_work(job: &Job, recipe: &Recipe) -> Job {
     let limit = job.spec.expected_runtime.unwrap_or(job.work).max(job.work).min(recipe.end_max);
-    let spec = WorkloadSpec { min_runtime: limit, time_limit: Some(limit), on_preempt: OnPreempt::End, ..(*job.spec).clone() };
+    let (on_preempt, start) = (OnPreempt::End, Start::Guaranteed);
+    let spec = WorkloadSpec { min_runtime: limit, time_limit: Some(limit), on_preempt, start, ..(*job.spec).clone() };
     Job { spec: Arc::new(spec), ..job.clone() }
 }
 
@@ -186,6 +188,9 @@ mod tests {
             min_runtimes: vec![Span::hours(1)],
             min_runtime_max: Span::hours(8),
             end_max: Span::hours(24),
+            start: None,
+            kind: stipend_core::spec::WorkloadKind::Batch,
+            input: None,
             resume: 0.5,
             restart: 0.3,
             time_limit: None,

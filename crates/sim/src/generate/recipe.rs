@@ -1,6 +1,6 @@
 //! How the workloads of a stream are drawn: size, work, contract.
 
-use crate::job::{Job, checkpoint_default, start_default, unprotected_default};
+use crate::job::{Input, Job, checkpoint_default, start_default, unprotected_default};
 use crate::random::Random;
 use std::sync::Arc;
 use stipend_core::id::{BudgetId, UserId};
@@ -26,6 +26,9 @@ pub(crate) struct Recipe {
     pub(crate) end_max: Span,
     /// Whether its work may start before its turn, where that is said.
     pub(crate) start: Option<Start>,
+    /// Batch work or sessions, and how these are used.
+    pub(crate) kind: WorkloadKind,
+    pub(crate) input: Option<Input>,
     /// The part that can resume.
     pub(crate) resume: f64,
     /// The part that restarts; the rest ends.
@@ -102,10 +105,19 @@ impl Recipe {
             start: self.start.filter(|_| on_preempt != OnPreempt::End).unwrap_or_else(|| start_default(on_preempt, min_runtime)),
             priority: self.priority,
             checkpoint_every: (on_preempt == OnPreempt::Resume).then_some(checkpoint_every),
-            kind: WorkloadKind::Batch,
+            kind: self.kind,
         };
         let unprotected_every = unprotected_default(checkpoint_every);
-        Job { spec: Arc::new(spec), work, fails, checkpoint_every, unprotected_every, stream: Some(stream), useful: self.useful }
+        Job {
+            spec: Arc::new(spec),
+            work,
+            fails,
+            checkpoint_every,
+            unprotected_every,
+            input: self.input,
+            stream: Some(stream),
+            useful: self.useful,
+        }
     }
 
     /// Unallocated work has no contract, so none of it is `end` work.
@@ -147,6 +159,8 @@ mod tests {
             min_runtime_max: Span::hours(8),
             end_max: Span::hours(24),
             start: None,
+            kind: WorkloadKind::Batch,
+            input: None,
             resume,
             restart,
             time_limit: None,

@@ -76,6 +76,14 @@ pub(super) fn event(entry: &Entry, names: &dyn Names) -> LogEvent {
             let (workload, attempt) = of(lease);
             LogEvent::Promoted(Promoted { workload, attempt, protected_until_ms: protected_until.map(ms), why: why.text(names) })
         }
+        Entry::Renewed { lease, protected_until, why } => {
+            let (workload, attempt) = of(lease);
+            LogEvent::Renewed(Renewed { workload, attempt, protected_until_ms: ms(*protected_until), why: why.text(names) })
+        }
+        Entry::Input { lease } => {
+            let (workload, attempt) = of(lease);
+            LogEvent::Input(Input { workload, attempt })
+        }
         Entry::Checkpoint { lease } => {
             let (workload, attempt) = of(lease);
             LogEvent::Checkpoint(Checkpoint { workload, attempt })

@@ -58,6 +58,8 @@ events! {
     "started" Started,
     "running" Running,
     "promoted" Promoted,
+    "renewed" Renewed,
+    "input" Input,
     "checkpoint" Checkpoint,
     "preempting" Preempting,
     "stopping" Stopping,
@@ -264,6 +266,22 @@ pub struct Promoted {
     #[serde(deserialize_with = "present")]
     pub protected_until_ms: Option<i64>,
     pub why: String,
+}
+
+/// A session got its contract once more.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Renewed {
+    pub workload: String,
+    pub attempt: u32,
+    pub protected_until_ms: i64,
+    pub why: String,
+}
+
+/// Somebody used a session, for the first time since its contract began.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Input {
+    pub workload: String,
+    pub attempt: u32,
 }
 
 /// It banked its progress.

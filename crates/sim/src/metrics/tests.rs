@@ -75,6 +75,7 @@ impl Tape {
             fails: false,
             checkpoint_every: Span::hours(1),
             unprotected_every: Span::minutes(30),
+            input: None,
             stream: None,
             useful: Ppm::ONE,
         };

@@ -141,6 +141,11 @@ impl Observer for Recorder<'_> {
                     (bar.promoted, bar.protected_until) = (Some(at), *protected_until);
                 }
             }
+            Entry::Renewed { lease, protected_until, .. } => {
+                if let Some(bar) = self.bar(*lease) {
+                    bar.protected_until = Some(*protected_until);
+                }
+            }
             Entry::Preempting { lease, why, .. } => {
                 let why = self.reasons.add(&why.text(self.names));
                 if let Some(bar) = self.bar(*lease) {

@@ -88,7 +88,8 @@ impl Parts<'_> {
         };
         let unprotected_every = if file.checkpoint_every.is_some() { checkpoint_every } else { unprotected_default(checkpoint_every) };
         let (spec, work) = (Arc::new(spec), file.work.get_ref().0);
-        Ok(Job { spec, work, fails: file.fails, checkpoint_every, unprotected_every, stream: None, useful: Ppm::ONE })
+        let input = file.input();
+        Ok(Job { spec, work, fails: file.fails, checkpoint_every, unprotected_every, input, stream: None, useful: Ppm::ONE })
     }
 
     /// A stream, with how many there are of it.

@@ -206,7 +206,16 @@ impl Rules {
             kind: WorkloadKind::Batch,
         };
         let unprotected_every = terms.checkpoint_every.unwrap_or_else(|| unprotected_default(checkpoint_every));
-        Job { spec: Arc::new(spec), work, fails: row.outcome.fails(), checkpoint_every, unprotected_every, stream: None, useful: Ppm::ONE }
+        Job {
+            spec: Arc::new(spec),
+            work,
+            fails: row.outcome.fails(),
+            checkpoint_every,
+            unprotected_every,
+            input: None,
+            stream: None,
+            useful: Ppm::ONE,
+        }
     }
 
     fn on_preempt(&self, row: &Row, terms: &Terms, drawn: f64, unallocated: bool) -> OnPreempt {

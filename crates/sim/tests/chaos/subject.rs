@@ -74,6 +74,8 @@ pub(crate) enum Lie {
     NoStart,
     NoPromotion,
     LatePromotion,
+    NoInput,
+    LateRenewal,
 }
 
 thread_local! {
@@ -151,6 +153,10 @@ impl Lie {
             (Lie::NoPromotion, Entry::Promoted { .. }) => None,
             (Lie::LatePromotion, Entry::Promoted { lease, protected_until, why }) => {
                 Some(Entry::Promoted { lease, protected_until: protected_until.map(|until| until + Span(1)), why })
+            }
+            (Lie::NoInput, Entry::Input { .. }) => None,
+            (Lie::LateRenewal, Entry::Renewed { lease, protected_until, why }) => {
+                Some(Entry::Renewed { lease, protected_until: protected_until + Span(1), why })
             }
             (_, entry) => Some(entry),
         }

@@ -39,6 +39,8 @@ pub(crate) struct Expect {
     occupancy: BTreeMap<String, String>,
     /// When a lease gets its contract where it runs, in whichever attempt.
     promoted: BTreeMap<String, String>,
+    /// When sessions get their contract once more.
+    renewed: BTreeMap<String, Vec<String>>,
     /// Where the first lease runs: `n0[0-3]`.
     placed: BTreeMap<String, String>,
     /// How long the first lease is protected: `15 min`.
@@ -205,6 +207,11 @@ impl<'a> Check<'a> {
         for (name, expected) in &expect.placed {
             let seen = self.first(name).map_or("nowhere", |attempt| &attempt.placement);
             self.equal("runs on", name, seen, expected);
+        }
+        for (name, expected) in &expect.renewed {
+            let Some(id) = self.id(name) else { continue };
+            let seen: Vec<String> = self.facts.renewed.get(&id).into_iter().flatten().map(|at| self.labels.time(*at)).collect();
+            self.equal("is renewed at", name, &seen.join(", "), &expected.join(", "));
         }
         for (name, expected) in &expect.promoted {
             let Some(id) = self.id(name) else { continue };

@@ -45,6 +45,8 @@ pub(crate) struct Facts {
     pub(crate) spared: Vec<WorkloadId>,
     /// Refunded GPU · ms by workload.
     pub(crate) refunded: BTreeMap<WorkloadId, i64>,
+    /// When sessions got their contract once more.
+    pub(crate) renewed: BTreeMap<WorkloadId, Vec<Time>>,
     asked: BTreeMap<WorkloadId, (BudgetId, Gpus, Gpus)>,
     /// The last submission, of which a refusal may speak.
     last_job: Option<WorkloadId>,
@@ -103,6 +105,7 @@ impl Observer for Facts {
                     attempt.protected_for = protected_until.map(|until| until - at);
                 }
             }
+            Entry::Renewed { lease, .. } => self.renewed.entry(lease.workload).or_default().push(at),
             Entry::Promoted { lease, protected_until, .. } => {
                 if let Some(attempt) = self.present(lease.workload) {
                     attempt.promoted = Some(at);
