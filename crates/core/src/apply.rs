@@ -32,6 +32,10 @@ pub(crate) fn apply(s: &mut Scheduler, event: &Event, log: &mut Vec<Entry>) -> R
         Event::MemberRunning { lease, node } => member_running(s, *lease, *node, log),
         Event::LeaseRunning { lease } => lease_running(s, *lease, log),
         Event::Checkpointed { lease } => checkpointed(s, *lease, log),
+        Event::Input { lease } => {
+            check_lease(s, *lease)?;
+            crate::session::input(s, *lease, log)
+        }
         Event::LeaseEnded { lease, exit } => lease_ended(s, *lease, *exit, log),
         Event::Tick => Ok(()),
     }

@@ -13,7 +13,8 @@ use crate::event::Event;
 use crate::id::{BudgetId, PoolId, WorkloadId};
 use crate::quantity::{Gpus, Span, Time};
 use crate::scheduler::Scheduler;
-use crate::spec::{Changeset, Features, OnPreempt, WorkloadSpec};
+use crate::spec::{Changeset, Features, OnPreempt, Start, WorkloadSpec};
+use crate::workload::Workload;
 use std::sync::Arc;
 
 pub use text::nodes;
@@ -99,7 +100,7 @@ impl Change {
             Change::Anew => {}
             Change::MinRuntime { to, .. } => spec.min_runtime = *to,
             Change::TimeLimit { to, .. } => spec.time_limit = Some(*to),
-            Change::OnPreempt { to } => spec.on_preempt = *to,
+            Change::OnPreempt { to } => (spec.on_preempt, spec.start) = (*to, Start::Guaranteed),
             Change::Pools { to } => spec.pools = (*to).into(),
             Change::AnyBlock => spec.gang.same_block = false,
             Change::AnyFeatures => spec.gang.features = Features(0),
@@ -147,10 +148,12 @@ fn submitted(s: &Scheduler, spec: WorkloadSpec) -> Option<Instead> {
 fn decided(mut copy: Scheduler, workload: WorkloadId) -> Option<Instead> {
     let mut log = Vec::new();
     copy.decide(copy.now, &mut log);
+    let is_early = copy.workloads.get(workload.0).is_some_and(Workload::is_early);
     let mut takes = None;
     for entry in &log {
         match entry {
-            Entry::Started { lease, placement, licence, .. } if lease.workload == workload => {
+            // With its contract: that it would run before its turn is another matter.
+            Entry::Started { lease, placement, licence, .. } if lease.workload == workload && !is_early => {
                 return Some(Instead::Starts { placement: placement.clone(), licence: *licence });
             }
             Entry::Hold { claimant, placement } if *claimant == workload => takes = Some((placement.clone(), Licence::Free, 0, copy.now)),

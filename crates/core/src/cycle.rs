@@ -2,13 +2,16 @@
 //!
 //! Who goes first is in `order.rs`, who may evict whom in `licence.rs`, whom exactly in `eviction.rs`, where in `placement.rs`.
 
+mod early;
 mod open;
 mod pools;
+mod renew;
 mod reserve;
 mod settle;
 
 pub(crate) use pools::judge;
 
+use crate::budget::Budget;
 use crate::cluster::{Depth, Lane};
 use crate::entry::{Entry, Licence, Occupancy, Placement, Slot};
 use crate::eviction::{Found, Search};
@@ -57,15 +60,17 @@ pub(crate) fn run(s: &mut Scheduler, log: &mut Vec<Entry>) -> Plan {
     while let Some(pool) = round.take_next(s) {
         let pending = round.pending();
         let mut cycle = Cycle { pending: &pending, ..Cycle::new(s, log, &mut plan, pool) };
-        // 4. Waiting allocated work, in rank order: on free GPUs, on unallocated work's, on past-contract GPUs it is licensed to take.
+        // 4. Waiting allocated work, in rank order: where it runs already, on free GPUs, on unallocated work's, on past-contract GPUs it is licensed to take.
         // 5. The best-ranked large gangs that could not start are promised a latest start.
         // A promise that ends in its start leaves nodes to others: then both are looked at again.
         while cycle.walk_and_reserve() {}
-        // 6. Idle GPUs go to unallocated work.
+        // 6. Sessions in use that nobody could take get their contract once more.
+        cycle.renew();
+        // 7. Idle GPUs go to unallocated work, and to work that a cap keeps from its turn.
         cycle.fill();
-        // 7. What stopped each class of waiting work was written down on the way; when to look again follows from it.
+        // 8. What stopped each class of waiting work was written down on the way; when to look again follows from it.
         cycle.finish();
-        // 8. What was left to a pool that it likes better comes back if that has nothing for it.
+        // 9. What was left to a pool that it likes better comes back if that has nothing for it.
         round.went_through(pool, cycle.left_to_others);
         cycle.rest();
         round.look_again(s);
@@ -90,8 +95,10 @@ pub(crate) fn replay(s: &mut Scheduler, plan: &Plan, log: &mut Vec<Entry>) {
 }
 
 fn record(pool: &mut Pool, passed: &PassedOver) {
-    if let Some(leaf) = pool.queue.leaf_queue_mut(passed.allocated, passed.leaf) {
-        leaf.block(passed.shape, passed.blocked);
+    let Some(leaf) = pool.queue.leaf_queue_mut(passed.allocated, passed.leaf) else { return };
+    match passed.early {
+        true => leaf.filled(passed.shape, passed.blocked.reach),
+        false => leaf.block(passed.shape, passed.blocked),
     }
 }
 
@@ -117,6 +124,8 @@ struct Cycle<'a> {
     pending: &'a [usize],
     /// Some work was left to one of those, which it likes better.
     left_to_others: bool,
+    /// Not everything that could have been tried was.
+    is_cut_short: bool,
 }
 
 impl<'a> Cycle<'a> {
@@ -137,6 +146,7 @@ impl<'a> Cycle<'a> {
             survey: None,
             pending: &[],
             left_to_others: false,
+            is_cut_short: false,
         }
     }
 
@@ -204,32 +214,38 @@ impl<'a> Cycle<'a> {
                 self.leave_to_others(&mut open, index, id);
                 continue;
             }
-            let result = self.try_start(id, tier);
-            self.close(&mut open, index, id, result);
+            let result = if self.workload(id).is_early() { self.try_promote(id, tier) } else { self.try_start(id, tier) };
+            self.close(&mut open, index, id, result, false);
         }
     }
 
-    /// Idle GPUs go to unallocated work, by the tree.
+    /// Idle GPUs go to unallocated work and to work that a cap keeps from its turn, by the tree. In a leaf the latter goes first.
     fn fill(&mut self) {
         let now = self.now();
         let idle = |pool: &Pool| {
             pool.cluster.free(Lane::General).0 + pool.cluster.free(Lane::Express).0 > 0 || !pool.cluster.maintenance.is_empty()
         };
         // What was left to others may come back, and with a contract it goes first.
-        if self.left_to_others || self.pool().queue.unallocated.is_empty() || !idle(self.pool()) {
+        if self.left_to_others || !idle(self.pool()) {
             return;
         }
-        let mut open = self.open(false);
-        while !open.is_empty() && idle(self.pool()) {
+        let mut open = self.open_early();
+        let mut later = if self.pool().queue.unallocated.is_empty() { Vec::new() } else { self.open(false) };
+        while idle(self.pool()) {
+            let ready = later.extract_if(.., |leaf| open.iter().all(|other| other.leaf != leaf.leaf)).collect::<Vec<_>>();
+            open.extend(ready);
+            if open.is_empty() {
+                break;
+            }
             let pool = &mut self.s.pools[self.pool];
             let Some(index) = next_unallocated(&open, pool, &self.s.tree, now) else { break };
             let id = self.head(&open[index]);
-            if self.is_better_off_elsewhere(id) {
+            if self.is_better_off_elsewhere(id) || self.may_still_start_elsewhere(id) {
                 self.leave_to_others(&mut open, index, id);
                 continue;
             }
             let result = self.try_fill(id);
-            self.close(&mut open, index, id, result);
+            self.close(&mut open, index, id, result, true);
         }
     }
 
@@ -239,7 +255,7 @@ impl<'a> Cycle<'a> {
         let order = self.s.tree.get(open.leaf).map(|b| b.spec.order).unwrap_or_default();
         let side = if open.allocated { &pool.queue.allocated } else { &pool.queue.unallocated };
         let used = |account| self.standings.of_user(&mut pool.ledger, now, account);
-        head(&side[&open.leaf], &open.shapes, order, now, pool.knobs.age_min, used).expect("an open shape has waiting work")
+        head(&side[&open.leaf], (&open.shapes, &open.skip), order, now, pool.knobs.age_min, used).expect("an open shape has waiting work")
     }
 
     /// A shape whose work likes another pool better is closed here for now, and stays as open as it was.
@@ -251,7 +267,7 @@ impl<'a> Cycle<'a> {
     }
 
     /// After a try: a shape that is empty or blocked is closed for this cycle, and what stopped it is written down.
-    fn close(&mut self, open: &mut Vec<OpenLeaf>, index: usize, id: WorkloadId, result: Result<(), Blocker>) {
+    fn close(&mut self, open: &mut Vec<OpenLeaf>, index: usize, id: WorkloadId, result: Result<(), Blocker>, filling: bool) {
         match result {
             Ok(()) => {
                 let pool = &mut self.s.pools[self.pool];
@@ -271,8 +287,11 @@ impl<'a> Cycle<'a> {
                 open.retain(|leaf| !leaf.shapes.is_empty());
             }
             Err(blocker) => {
-                let leaf = &mut open[index];
                 let shape = self.terms(id).shape;
+                if self.stops_it_alone(id, &blocker, filling) && self.skip(&mut open[index], id, shape) {
+                    return;
+                }
+                let leaf = &mut open[index];
                 leaf.retain(|other, _| other != shape);
                 let (budget, allocated) = (leaf.leaf, leaf.allocated);
                 if blocker == Blocker::SearchesSpent {
@@ -280,20 +299,25 @@ impl<'a> Cycle<'a> {
                     open.iter_mut().for_each(|leaf| leaf.retain(|_, depth| depth != Some(Depth::PastContract)));
                 }
                 open.retain(|leaf| !leaf.shapes.is_empty());
-                self.pass_over(budget, allocated, shape, id, blocker);
+                self.pass_over((budget, allocated, shape), id, blocker, filling);
             }
         }
     }
 
-    fn pass_over(&mut self, leaf: BudgetId, allocated: bool, shape: ShapeId, id: WorkloadId, blocker: Blocker) {
+    fn pass_over(&mut self, (leaf, allocated, shape): (BudgetId, bool, ShapeId), id: WorkloadId, blocker: Blocker, filling: bool) {
         let (now, priority) = (self.now(), self.workload(id).spec.priority);
         let pool = &self.s.pools[self.pool];
         let again = if blocker == Blocker::SearchesSpent { Span::seconds(1) } else { pool.knobs.retry_every };
-        let retry_at = if allocated { now + again } else { Time::MAX };
+        self.is_cut_short |= blocker == Blocker::SearchesSpent;
+        let retry_at = if filling { Time::MAX } else { now + again };
         self.retry_at = self.retry_at.min(retry_at);
-        let reach = if allocated { pool.reach } else { pool.freed };
-        let blocked = Blocked { reach, takeable: pool.takeable, priority, retry_at };
-        let passed = PassedOver { pool: PoolId(self.pool as u16), leaf, allocated, shape, blocked, blocker };
+        let reach = if filling { pool.freed } else { pool.reach };
+        let is_cap = matches!(blocker, Blocker::Cap { .. } | Blocker::ZeroClaim { .. });
+        let (class, capped) = (pool.queue.shape(shape), is_cap && !filling);
+        let capped = capped && class.whenever && !class.early;
+        let blocked = Blocked { reach, takeable: pool.takeable, priority, retry_at, capped };
+        let early = filling && allocated;
+        let passed = PassedOver { pool: PoolId(self.pool as u16), leaf, allocated, shape, early, blocked, blocker };
         record(&mut self.s.pools[self.pool], &passed);
         self.plan.passed_over.push(passed);
     }
@@ -313,7 +337,7 @@ impl<'a> Cycle<'a> {
         let certain = workload.spec.on_preempt == OnPreempt::End;
         let free = free.or_else(|| if certain { place_before_drain(cluster, &gang, ends, express) } else { None });
         if let Some(slots) = free {
-            self.start(id, tier, slots, Licence::Free);
+            self.start(id, tier, slots);
             return Ok(());
         }
         self.check_promise(id)?;
@@ -322,13 +346,16 @@ impl<'a> Cycle<'a> {
         Ok(())
     }
 
-    fn start(&mut self, id: WorkloadId, tier: Tier, slots: Vec<Slot>, licence: Licence) {
+    fn start(&mut self, id: WorkloadId, tier: Tier, slots: Vec<Slot>) {
+        let licence = Licence::Free;
+        let occupancy = if tier == Tier::Idle { Occupancy::Unallocated } else { self.workload(id).occupancy() };
         let now = self.now();
         let leaf = self.s.tree.get(self.workload(id).spec.budget).expect("work runs in a budget");
         let pool = &mut self.s.pools[self.pool];
         let standings = standings_down_to(leaf, pool, &mut self.standings, now);
-        let why = Why::Rank { pool: pool.id, tier, standings, licence };
-        self.decide(Decision::Start { workload: id, placement: Placement::from(slots), licence, why });
+        let early = tier == Tier::Idle && self.s.workloads.get(id.0).is_some_and(Workload::is_allocated);
+        let why = if early { Why::Early { pool: pool.id } } else { Why::Rank { pool: pool.id, tier, standings, licence } };
+        self.decide(Decision::Start { workload: id, placement: Placement::from(slots), occupancy, licence, why });
     }
 
     /// Victims for a claimant: unallocated work first, past-contract work only if that is not enough.
@@ -434,8 +461,9 @@ impl<'a> Cycle<'a> {
         if next - now <= wait_max { next } else { now }
     }
 
-    /// Tries one unallocated workload on idle GPUs.
+    /// Tries one workload on idle GPUs, unallocated.
     fn try_fill(&mut self, id: WorkloadId) -> Result<(), Blocker> {
+        self.check_unpromised(id)?;
         let workload = self.s.workloads.get(id.0).expect("it is live");
         let pool = &self.s.pools[self.pool];
         let gang = workload.spec.gang;
@@ -446,15 +474,22 @@ impl<'a> Cycle<'a> {
                 return Err(Blocker::Cap { budget: *budget, limit, in_use });
             }
         }
-        let lanes: [&[Lane]; 3] = [&[Lane::General], &[Lane::Express], &[Lane::General, Lane::Express]];
-        let ground = Ground { lanes: &[], gone_by: Time::MIN, own: None, only: None };
-        let slots = lanes.iter().find_map(|lanes| place(&pool.cluster, &Ground { lanes, ..ground }, &gang));
-        let slots = slots.or_else(|| place_before_drain(&pool.cluster, &gang, self.s.now + Span(1), true));
+        let slots = if workload.is_allocated() {
+            // Where it could never be promoted it would only be in the way, and lose what it did when others take the node.
+            let (express, gone_by) = (self.may_use_express(id), gone_by(&pool.knobs, workload.in_pool(pool.id), self.s.now));
+            let ground = Ground { lanes: &[], gone_by, own: None, only: None };
+            lanes(express).iter().find_map(|lanes| place(&pool.cluster, &Ground { lanes, ..ground }, &gang))
+        } else {
+            let lanes: [&[Lane]; 3] = [&[Lane::General], &[Lane::Express], &[Lane::General, Lane::Express]];
+            let ground = Ground { lanes: &[], gone_by: Time::MIN, own: None, only: None };
+            let slots = lanes.iter().find_map(|lanes| place(&pool.cluster, &Ground { lanes, ..ground }, &gang));
+            slots.or_else(|| place_before_drain(&pool.cluster, &gang, self.s.now + Span(1), true))
+        };
         let Some(slots) = slots else {
             let free = pool.cluster.free(Lane::General) + pool.cluster.free(Lane::Express);
             return Err(Blocker::InUse { needed: gang.gpus(), reachable: free, protected_until: None });
         };
-        self.start(id, Tier::Idle, slots, Licence::Free);
+        self.start(id, Tier::Idle, slots);
         Ok(())
     }
 
@@ -480,10 +515,16 @@ impl<'a> Cycle<'a> {
         if workload.reservation_in(pool.id).is_some() {
             return Ok(());
         }
+        self.check_room(leaf, workload.in_pool(pool.id).charged)
+    }
+
+    /// Whether the caps of a leaf and its ancestors have room for so many more GPUs.
+    fn check_room(&self, leaf: &Budget, more: Gpus) -> Result<(), Blocker> {
+        let pool = &self.s.pools[self.pool];
         for budget in &leaf.line {
             let limit = self.s.tree.get(*budget).and_then(|b| b.share(pool.id).gpus_max);
             let in_use = pool.ledger.account(*budget).gpus;
-            if let Some(limit) = limit.filter(|limit| in_use + workload.in_pool(pool.id).charged > *limit) {
+            if let Some(limit) = limit.filter(|limit| in_use + more > *limit) {
                 return Err(Blocker::Cap { budget: *budget, limit, in_use });
             }
         }

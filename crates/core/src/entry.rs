@@ -191,6 +191,12 @@ pub enum Entry {
     Started { lease: LeaseId, pool: PoolId, occupancy: Occupancy, placement: Placement, licence: Licence, why: Why },
     /// All members run; `protected_until` is `None` for unallocated work.
     Running { lease: LeaseId, protected_until: Option<Time> },
+    /// A lease that ran unallocated got its contract where it is; `protected_until` is `None` if it does not run yet.
+    Promoted { lease: LeaseId, protected_until: Option<Time>, why: Why },
+    /// A session got its contract once more.
+    Renewed { lease: LeaseId, protected_until: Time, why: Why },
+    /// Somebody used a session, for the first time since its contract began.
+    Input { lease: LeaseId },
     /// It banked its progress.
     Checkpoint { lease: LeaseId },
     /// The plan to preempt a lease, for a claimant or for a node's drain.

@@ -38,6 +38,8 @@ pub enum Event {
     LeaseRunning { lease: LeaseId },
     /// The workload banked its progress.
     Checkpointed { lease: LeaseId },
+    /// Somebody used a session.
+    Input { lease: LeaseId },
     /// All members of a lease are gone (or fenced) and its GPUs are free.
     LeaseEnded { lease: LeaseId, exit: Exit },
     /// Time passed.
@@ -96,6 +98,8 @@ pub enum Rejection {
     Request { field: &'static str, value: String, expected: String },
     /// The gang can never fit its pool, in which at most so many members like these could (in one block, if it must stand in one).
     GangNeverFits { pool: PoolId, gang: Gang, members_max: u32 },
+    /// The user has a session in one of its pools already.
+    SessionOpen { workload: WorkloadId },
     /// No such node.
     NodeUnknown(NodeId),
     /// The number is in use.

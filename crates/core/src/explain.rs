@@ -68,6 +68,12 @@ pub struct BudgetStanding {
 pub enum Why {
     /// A start in rank order: the tier, the standings from below the root to the leaf, and what it took.
     Rank { pool: PoolId, tier: Tier, standings: Box<[BudgetStanding]>, licence: Licence },
+    /// It runs unallocated, and its turn has come: the tier, and the standings from below the root to the leaf.
+    Turn { tier: Tier, standings: Box<[BudgetStanding]> },
+    /// Only a cap keeps it from its turn, and these GPUs are idle: it starts before it, unallocated.
+    Early { pool: PoolId },
+    /// Somebody used the session since its contract began, and nobody who waits could take its GPUs.
+    InUse,
     /// The GPUs held for it are all free now.
     HoldComplete { pool: PoolId, planned: Time },
     /// A lease yields to a claimant.
@@ -143,6 +149,11 @@ impl Why {
                 };
                 format!("{}, {taken}", rank_text(*tier, standings, names))
             }
+            Why::Early { pool } => {
+                format!("idle {} before its turn: not charged and not protected until its contract can begin", unit(*pool, names))
+            }
+            Why::InUse => "it was used since its contract began, and nobody who waits could take its GPUs".into(),
+            Why::Turn { tier, standings } => format!("{}, where it runs", rank_text(*tier, standings, names)),
             Why::HoldComplete { pool, planned } => {
                 format!("the {} held for it since {} are free", unit(*pool, names), names.time(*planned))
             }
@@ -279,6 +290,10 @@ pub enum Blocker {
     Reserved { workload: WorkloadId, from: Time, gone_by: Time },
     /// It starts on its reserved nodes at the latest then, which is so near that it waits for them.
     DateNear { latest_start: Time },
+    /// It runs unallocated on this node, where no contract like its own may start: it leaves service, or is set aside for short ones.
+    NotThere { node: NodeId },
+    /// It runs unallocated and is on its way out.
+    Leaving,
     /// The eviction that would serve it loses more than it is worth.
     NotWorthIt { loss: GpuMs, limit: GpuMs },
     /// This cycle looked for victims as often as it may; it is tried again at once.
@@ -324,6 +339,10 @@ impl Blocker {
             Blocker::DateNear { latest_start } => {
                 format!("its reserved nodes are its own at {} at the latest, and it waits for them", names.time(*latest_start))
             }
+            Blocker::NotThere { node } => {
+                format!("it runs on {}, which leaves service or is set aside for short contracts", names.node(*node))
+            }
+            Blocker::Leaving => "it is being stopped where it runs".into(),
             Blocker::NotWorthIt { loss, limit } => {
                 let limit = limit.0 * i64::from(names.cpus_per_gpu(pool).unwrap_or(1));
                 format!("an eviction would lose {}, more than the {} it is worth", minutes(*loss, pool, names), GpuMinutes(GpuMs(limit)))

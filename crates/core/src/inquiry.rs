@@ -4,7 +4,7 @@
 use crate::cluster::Lane;
 use crate::counterfactual::Counterfactual;
 use crate::entry::{By, Licence, Occupancy, Placement};
-use crate::explain::{BudgetStanding, PoolExplanation, Tier};
+use crate::explain::{Blocker, BudgetStanding, PoolExplanation, Tier};
 use crate::id::{BudgetId, LeaseId, PoolId, WorkloadId};
 use crate::licence::{Claimant, Judge, Licences, loss_limit, on_express, sides};
 use crate::order::{OpenLeaf, Standings, next_allocated, next_unallocated, standings_down_to};
@@ -13,6 +13,7 @@ use crate::quantity::{GpuMs, Gpus, Span, Standing, Time};
 use crate::queue::{LeafQueue, head};
 use crate::scheduler::Scheduler;
 use crate::workload::{Lease, Phase, Terms, Workload};
+use std::collections::BTreeSet;
 
 /// What can be said of a live workload.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -101,6 +102,8 @@ pub struct Run {
     pub loss: GpuMs,
     /// What tells it to leave and when it must have left, if it is on its way out.
     pub leaving: Option<(By, Time)>,
+    /// What stops its promotion, the binding limit first, if it runs before its turn.
+    pub turn: Vec<Blocker>,
     /// Who waits and is licensed to take its GPUs now: of each leaf the workload that goes first.
     pub takers: Vec<Taker>,
 }
@@ -210,6 +213,7 @@ impl Scheduler {
             standings: path,
             loss: workload.expected_loss(lease, self.now, pool.knobs.restart_cost),
             leaving: lease.stop.as_ref().map(|stop| (stop.cause.by(), stop.stop_by())),
+            turn: self.explain(id).map_or(Vec::new(), |explanation| explanation.pools.into_iter().flat_map(|pool| pool.blockers).collect()),
             takers: if lease.stop.is_some() { Vec::new() } else { self.takers(workload, lease, &mut pool, &mut standings) },
         })
     }
@@ -229,8 +233,11 @@ impl Scheduler {
         let at = self.now;
         let order = self.tree.get(leaf)?.spec.order;
         let queue = &pool.queue.allocated[&leaf];
-        let shapes = all(leaf, true, queue).shapes;
-        let first = head(queue, &shapes, order, at, pool.knobs.age_min, |account| standings.of_user(&mut pool.ledger, at, account))?;
+        // What runs before its turn takes nobody's GPUs.
+        let shapes: Vec<_> = queue.shapes.keys().copied().filter(|shape| !pool.queue.shape(*shape).early).collect();
+        let first = head(queue, (&shapes, &BTreeSet::new()), order, at, pool.knobs.age_min, |account| {
+            standings.of_user(&mut pool.ledger, at, account)
+        })?;
         let workload = self.workloads.get(first.0)?;
         let aged_before = at - queue.old_age(pool.knobs.age_min);
         let terms = workload.in_pool(pool.id);
@@ -261,7 +268,7 @@ impl Scheduler {
 /// A leaf with all that waits in it.
 fn all(leaf: BudgetId, allocated: bool, queue: &LeafQueue) -> OpenLeaf {
     let shapes: Vec<_> = queue.shapes.keys().copied().collect();
-    OpenLeaf { leaf, allocated, depths: vec![None; shapes.len()], shapes }
+    OpenLeaf { depths: vec![None; shapes.len()], shapes, ..OpenLeaf::new(leaf, allocated) }
 }
 
 /// When enough GPUs for a gang are free or unprotected, by their number alone; `None` if they are now, or never for what is known.

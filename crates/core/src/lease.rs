@@ -12,11 +12,20 @@ use crate::quantity::{GpuMs, Span, Time};
 use crate::queue::{Shape, join_queues, leave_queues};
 use crate::reservation::{give_up, gone_by, shorten};
 use crate::scheduler::Scheduler;
+use crate::session;
 use crate::spec::{NodeState, OnPreempt, Severity};
 use crate::workload::{Lease, Phase, Stop, StopCause, Workload};
 
-/// A workload that waits (its GPUs are free) or claims (they are held for it) starts.
-pub(crate) fn start(s: &mut Scheduler, id: WorkloadId, placement: &Placement, licence: Licence, why: Why, log: &mut Vec<Entry>) {
+/// A workload that waits (its GPUs are free) or claims (they are held for it) starts. With an occupancy below its contract it goes on
+/// waiting for its turn where it is.
+pub(crate) fn start(
+    s: &mut Scheduler,
+    id: WorkloadId,
+    placement: &Placement,
+    (occupancy, licence): (Occupancy, Licence),
+    why: Why,
+    log: &mut Vec<Entry>,
+) {
     let now = s.now;
     let pool = s.pool_of(placement[0].node).expect("a known node has a pool");
     let workload = s.workloads.get_mut(id.0).expect("it is live");
@@ -25,8 +34,8 @@ pub(crate) fn start(s: &mut Scheduler, id: WorkloadId, placement: &Placement, li
         workload.enter(pool);
     }
     let pool = &mut s.pools[pool.index()];
-    let occupancy = if workload.is_allocated() { Occupancy::Allocated } else { Occupancy::Unallocated };
     match &workload.phase {
+        Phase::Waiting if occupancy == Occupancy::Unallocated => {}
         Phase::Waiting => commit_plan(pool, workload, placement, 1),
         Phase::Claiming(claim) => {
             claim::settle_hold_charges(pool, id, workload, claim, now, log);
@@ -47,10 +56,12 @@ pub(crate) fn start(s: &mut Scheduler, id: WorkloadId, placement: &Placement, li
         started: now,
         start_by: now + pool.knobs.start_timeout,
         running: None,
+        promoted: None,
         silent: placement.iter().map(|slot| slot.node).collect(),
         protected_until: None,
         past_contract: false,
         last_checkpoint: None,
+        input: false,
         stop: None,
         first_right: false,
         timer: Time::MAX,
@@ -62,6 +73,11 @@ pub(crate) fn start(s: &mut Scheduler, id: WorkloadId, placement: &Placement, li
     let lease_id = lease.id(id);
     workload.phase = Phase::Leased(Box::new(lease));
     pool.set_timer(id, workload);
+    if workload.is_early() {
+        let shape = pool.queue.shape(workload.terms.shape).early();
+        workload.terms.shape = pool.queue.shape_id(shape);
+        pool.queue.insert(id, workload, &s.tree);
+    }
     log.push(Entry::Started { lease: lease_id, pool: pool.id, occupancy, placement: placement.clone(), licence, why });
     give_up(s, id, Unreserved::Started, log);
     recount_drained(s, placement);
@@ -107,31 +123,67 @@ pub(crate) fn running(s: &mut Scheduler, id: LeaseId, log: &mut Vec<Entry>) {
     let now = s.now;
     let workload = s.workloads.get_mut(id.workload.0).expect("checked");
     let pool = &mut s.pools[workload.terms.pool.index()];
-    let (contract, contract_gpu_ms, allocated) = (workload.terms.contract, workload.terms.contract_gpu_ms(), workload.is_allocated());
     let lease = workload.lease_mut().expect("checked");
     lease.running = Some(now);
     lease.silent.clear();
     // Who was told to stop while starting gets no protection any more.
-    let protected = allocated && lease.stop.is_none();
-    if protected {
-        lease.protected_until = Some(now + contract);
-    }
-    let protected_until = lease.protected_until;
-    if let Some(until) = protected_until {
-        pool.ledger.commit_whole(&workload.terms.charge, GpuMs(-contract_gpu_ms.0));
-        pool.ledger.commit_running(&workload.terms.charge, workload.terms.charged, until, 1);
-        pool.protections.insert((until, id.workload));
-    }
+    let protected = lease.occupancy == Occupancy::Allocated && lease.stop.is_none();
+    let protected_until = protected.then(|| protect(pool, id.workload, workload, now));
     pool.set_timer(id.workload, workload);
-    if workload.attempts == 1 {
-        pool.queue.waited(workload, now - workload.eligible);
-    }
+    serve(pool, workload, now);
     log.push(Entry::Running { lease: id, protected_until });
     if let Some(until) = protected_until {
         let placement = workload.lease().expect("checked").placement.clone();
         placement.iter().for_each(|slot| shorten(pool, slot.node, None, until));
         extend_drains(s, &placement, until, log);
     }
+}
+
+/// Protection for a whole contract begins, which is committed already; until when.
+fn protect(pool: &mut Pool, id: WorkloadId, workload: &mut Workload, now: Time) -> Time {
+    pool.ledger.commit_whole(&workload.terms.charge, GpuMs(-workload.terms.contract_gpu_ms().0));
+    protect_anew(pool, id, workload, now)
+}
+
+/// Protection for a whole contract begins, and commits it; until when.
+pub(crate) fn protect_anew(pool: &mut Pool, id: WorkloadId, workload: &mut Workload, now: Time) -> Time {
+    let until = now + workload.terms.contract;
+    workload.lease_mut().expect("it holds a lease").protected_until = Some(until);
+    pool.ledger.commit_running(&workload.terms.charge, workload.terms.charged, until, 1);
+    pool.protections.insert((until, id));
+    until
+}
+
+/// Its first wait is over, unless what runs still waits for its turn.
+fn serve(pool: &mut Pool, workload: &mut Workload, now: Time) {
+    if !workload.served && !workload.is_early() {
+        workload.served = true;
+        pool.queue.waited(workload, now - workload.eligible);
+    }
+}
+
+/// A lease that runs unallocated gets its contract where it is: charged, committed and protected from now on. Nothing restarts.
+pub(crate) fn promote(s: &mut Scheduler, id: WorkloadId, why: Why, log: &mut Vec<Entry>) {
+    let now = s.now;
+    let workload = s.workloads.get_mut(id.0).expect("it is live");
+    let pool = &mut s.pools[workload.terms.pool.index()];
+    pool.queue.remove(id, workload, &s.tree);
+    pool.list_takeable(id, workload, workload.lease().expect("it holds a lease"), false);
+    pool.ledger.use_unallocated(now, &workload.terms.charge, -i64::from(workload.spec.gang.gpus().0));
+    workload.terms.contract = workload.contract_left(now);
+    let lease = workload.lease_mut().expect("it holds a lease");
+    lease.occupancy = Occupancy::Allocated;
+    lease.promoted = Some(now);
+    let (lease_id, runs, placement) = (lease.id(id), lease.running.is_some(), lease.placement.clone());
+    pool.cluster.mark(&placement, None);
+    commit(pool, workload, &placement, 1);
+    pool.ledger.charge(now, &workload.terms.charge, i64::from(workload.terms.charged.0));
+    // One that still starts is protected as all that starts, and its contract begins when it runs.
+    let protected_until = runs.then(|| protect(pool, id, workload, now));
+    if runs {
+        serve(pool, workload, now);
+    }
+    log.push(Entry::Promoted { lease: lease_id, protected_until, why });
 }
 
 /// A report that came after the start timeout, but before anybody acted on it, begins a protection that ends later than a drain reckoned
@@ -289,6 +341,9 @@ pub(crate) fn end_lease(s: &mut Scheduler, id: LeaseId, exit: Exit, log: &mut Ve
     let now = s.now;
     let workload = s.workloads.get_mut(id.workload.0).expect("checked");
     let pool = &mut s.pools[workload.terms.pool.index()];
+    if workload.is_early() {
+        pool.queue.remove(id.workload, workload, &s.tree);
+    }
     let Phase::Leased(lease) = std::mem::replace(&mut workload.phase, Phase::Waiting) else { unreachable!("checked") };
     match &lease.stop {
         Some(_) => pool.list_leaving(id.workload, &lease, false),
@@ -331,19 +386,24 @@ fn after_end(s: &mut Scheduler, id: WorkloadId, lease: &Lease, outcome: Outcome,
     let cut_short = matches!(outcome, Outcome::Preempted | Outcome::NodeLost | Outcome::StartTimeout);
     let left = workload.limit_left();
     if !(cut_short && can_go_on && left.is_none_or(|left| left > Span::ZERO)) {
+        session::list(&mut s.pools, id, workload, false);
         s.workloads.remove(id.0);
         return;
     }
     if outcome == Outcome::Preempted {
         workload.preemptions += 1;
+        workload.yielded += u32::from(lease.occupancy == Occupancy::Allocated);
         workload.last_preempted = now;
     }
-    workload.waiting_since = now;
-    let (spec, preemptions) = (workload.spec.clone(), workload.preemptions);
+    // Who ran before its turn has waited for it all the time.
+    if lease.occupancy == Occupancy::Allocated || !workload.is_allocated() {
+        workload.waiting_since = now;
+    }
+    let (spec, yielded) = (workload.spec.clone(), workload.yielded);
     for terms in workload.all_terms_mut() {
         let Pool { queue, knobs, .. } = &mut s.pools[terms.pool.index()];
         terms.contract = terms.contract.min(left.unwrap_or(Span(i64::MAX)));
-        terms.shape = queue.shape_id(Shape::new(&spec, terms.pool, terms.contract, preemptions, knobs));
+        terms.shape = queue.shape_id(Shape::new(&spec, terms.pool, terms.contract, yielded, knobs));
     }
     log.push(Entry::Requeued { workload: id });
     if let Some(Stop { cause: StopCause::Preempted { claimant }, .. }) = &lease.stop
@@ -393,28 +453,21 @@ fn settle_charge(pool: &mut Pool, id: LeaseId, workload: &Workload, lease: &Leas
     pool.ledger.charge(now, &workload.terms.charge, -i64::from(workload.terms.charged.0));
     hold_gpus(pool, workload, &lease.placement, -1);
     let LeaseId { workload: workload_id, attempt } = id;
-    let gpu_ms = workload.terms.charged.over(now - lease.started);
+    let from = lease.charged_from();
+    let gpu_ms = workload.terms.charged.over(now - from);
     let budget = workload.spec.budget;
-    log.push(Entry::Charged {
-        workload: workload_id,
-        attempt,
-        budget,
-        pool: pool.id,
-        kind: ChargeKind::Run,
-        from: lease.started,
-        to: now,
-        gpu_ms,
-    });
+    log.push(Entry::Charged { workload: workload_id, attempt, budget, pool: pool.id, kind: ChargeKind::Run, from, to: now, gpu_ms });
 }
 
 /// Cancels the part of a lease's charge that a fault took: at most since the last checkpoint, the last multiple of min runtime, or the
 /// knob's limit, whichever is least.
 fn refund(pool: &mut Pool, id: LeaseId, workload: &Workload, lease: &Lease, now: Time, log: &mut Vec<Entry>) {
-    let last_checkpoint = lease.last_checkpoint.unwrap_or(lease.started);
+    let charged_from = lease.charged_from();
+    let last_checkpoint = lease.last_checkpoint.unwrap_or(charged_from);
     // The contract that it got: what it asked for may have been clamped.
     let every = workload.terms.contract.0.max(1);
-    let multiple = lease.running.map_or(lease.started, |running| running + Span((now - running).0 / every * every));
-    let from = last_checkpoint.max(multiple).max(now - pool.knobs.refund_max).max(lease.started);
+    let multiple = lease.contract_from().map_or(charged_from, |began| began + Span((now - began).0 / every * every));
+    let from = last_checkpoint.max(multiple).max(now - pool.knobs.refund_max).max(charged_from);
     if from >= now {
         return;
     }

@@ -35,6 +35,7 @@ pub mod quantity;
 mod queue;
 mod reservation;
 mod scheduler;
+mod session;
 pub mod spec;
 mod submit;
 mod table;

@@ -57,7 +57,7 @@ impl<'a> Licences<'a> {
     pub(crate) fn to_take(&self, victim: &Workload, on_express: bool) -> Option<Grant> {
         let claimant = self.claimant;
         // Only a short contract looks for GPUs on express nodes at all. One that was evicted itself takes nobody's: two would swap for ever.
-        if on_express && claimant.workload.preemptions == 0 {
+        if on_express && claimant.workload.yielded == 0 {
             return Some(self.without_comparison(Licence::Express, victim.spec.budget));
         }
         if victim.spec.budget == claimant.workload.spec.budget {

@@ -8,6 +8,7 @@ use crate::ledger::Ledger;
 use crate::pool::Pool;
 use crate::quantity::{Standing, Time};
 use crate::queue::ShapeId;
+use std::collections::BTreeSet;
 
 /// A leaf with shapes that have not been tried in this cycle.
 pub(crate) struct OpenLeaf {
@@ -16,9 +17,15 @@ pub(crate) struct OpenLeaf {
     pub shapes: Vec<ShapeId>,
     /// How far each of `shapes` may have to reach; `None` was never tried.
     pub depths: Vec<Option<Depth>>,
+    /// Workloads that were tried and stopped by something that concerns them alone.
+    pub skip: BTreeSet<WorkloadId>,
 }
 
 impl OpenLeaf {
+    pub(crate) fn new(leaf: BudgetId, allocated: bool) -> OpenLeaf {
+        OpenLeaf { leaf, allocated, shapes: Vec::new(), depths: Vec::new(), skip: BTreeSet::new() }
+    }
+
     pub(crate) fn push(&mut self, shape: ShapeId, depth: Option<Depth>) {
         self.shapes.push(shape);
         self.depths.push(depth);
@@ -183,7 +190,7 @@ fn walk(open: &[OpenLeaf], pool: &mut Pool, tree: &BudgetTree, rank: &mut dyn Fn
 
 fn eligible_since(pool: &Pool, open: &OpenLeaf) -> Option<Time> {
     let side = if open.allocated { &pool.queue.allocated } else { &pool.queue.unallocated };
-    side.get(&open.leaf)?.oldest(&open.shapes).map(|(eligible, _): (Time, WorkloadId)| eligible)
+    side.get(&open.leaf)?.oldest(&open.shapes, &open.skip).map(|(eligible, _): (Time, WorkloadId)| eligible)
 }
 
 /// A budget's weight for unallocated work: its claim; siblings without a claim share the smallest funded one's.

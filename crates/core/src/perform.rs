@@ -4,22 +4,28 @@ use crate::apply::{drain, node_changed};
 use crate::claim::{claim, unbar, unclaim};
 use crate::entry::Entry;
 use crate::explain::Why;
-use crate::lease::{preempt, signal, start, stop_now};
+use crate::lease::{preempt, promote, signal, start, stop_now};
 use crate::plan::Decision;
 use crate::reservation;
 use crate::scheduler::Scheduler;
+use crate::session;
 use crate::spec::{NodeState, Severity};
 use crate::workload::Phase;
 
 pub(crate) fn perform(s: &mut Scheduler, decision: &Decision, log: &mut Vec<Entry>) {
     match decision {
-        Decision::Start { workload, placement, licence, why } => start(s, *workload, placement, *licence, why.clone(), log),
+        Decision::Start { workload, placement, occupancy, licence, why } => {
+            start(s, *workload, placement, (*occupancy, *licence), why.clone(), log)
+        }
+        Decision::Promote { workload, why } => promote(s, *workload, why.clone(), log),
+        Decision::Renew { workload, why } => session::renew(s, *workload, why.clone(), log),
         Decision::Claim { workload, placement, licence } => claim(s, *workload, placement, *licence, log),
         Decision::StartClaimed { workload } => {
             let Phase::Claiming(claim) = &s.workloads.get(workload.0).expect("it is live").phase else { unreachable!("it claims") };
             let (placement, licence, planned) = (claim.placement.clone(), claim.licence, claim.planned);
-            let pool = s.workloads.get(workload.0).expect("it is live").terms.pool;
-            start(s, *workload, &placement, licence, Why::HoldComplete { pool, planned }, log);
+            let claimant = s.workloads.get(workload.0).expect("it is live");
+            let (pool, occupancy) = (claimant.terms.pool, claimant.occupancy());
+            start(s, *workload, &placement, (occupancy, licence), Why::HoldComplete { pool, planned }, log);
             log.push(Entry::Unhold { claimant: *workload, why: Why::ClaimantStarted });
             s.pools[pool.index()].stirred = true;
             unbar(s, pool.index(), *workload);

@@ -1,6 +1,6 @@
 //! A plan: the decisions of one cycle in their order, each with its reason, and what was passed over.
 
-use crate::entry::{Licence, Placement, Unreserved};
+use crate::entry::{Licence, Occupancy, Placement, Unreserved};
 use crate::explain::{Blocker, Why};
 use crate::id::{BudgetId, LeaseId, NodeId, PoolId, ReservationId, WorkloadId};
 use crate::quantity::Time;
@@ -12,7 +12,11 @@ use std::sync::Arc;
 #[derive(Clone, Debug, Hash)]
 pub(crate) enum Decision {
     /// Waiting work starts.
-    Start { workload: WorkloadId, placement: Placement, licence: Licence, why: Why },
+    Start { workload: WorkloadId, placement: Placement, occupancy: Occupancy, licence: Licence, why: Why },
+    /// A lease that runs unallocated gets its contract where it is.
+    Promote { workload: WorkloadId, why: Why },
+    /// A session gets its contract once more.
+    Renew { workload: WorkloadId, why: Why },
     /// GPUs are held for waiting work until they are all free.
     Claim { workload: WorkloadId, placement: Placement, licence: Licence },
     /// The GPUs held for it are all free: it starts.
@@ -69,6 +73,8 @@ pub(crate) struct PassedOver {
     pub leaf: BudgetId,
     pub allocated: bool,
     pub shape: ShapeId,
+    /// It was tried to start it before its turn, on idle GPUs.
+    pub early: bool,
     pub blocked: Blocked,
     pub blocker: Blocker,
 }
@@ -98,7 +104,7 @@ impl Plan {
 
     /// The classes of waiting work that could not start, by leaf, each with what stopped it.
     pub fn passed_over(&self) -> impl Iterator<Item = (BudgetId, &Blocker)> {
-        self.passed_over.iter().map(|passed| (passed.leaf, &passed.blocker))
+        self.passed_over.iter().filter(|passed| !passed.early).map(|passed| (passed.leaf, &passed.blocker))
     }
 
     /// Whether it decides nothing.

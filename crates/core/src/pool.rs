@@ -3,7 +3,7 @@
 use crate::cluster::{Cluster, Depth};
 use crate::entry::Occupancy;
 use crate::explain::Blocker;
-use crate::id::{BudgetId, NodeId, PoolId, WorkloadId};
+use crate::id::{BudgetId, NodeId, PoolId, UserId, WorkloadId};
 use crate::knobs::Knobs;
 use crate::ledger::Ledger;
 use crate::quantity::{Gpus, Ppm, Standing, Time};
@@ -39,6 +39,8 @@ pub(crate) struct Pool {
     pub past_gpus: u32,
     /// Leases on their way out.
     pub leaving: BTreeSet<WorkloadId>,
+    /// The session of each user that has one.
+    pub sessions: BTreeMap<UserId, WorkloadId>,
     /// Nodes on their way out.
     pub draining: BTreeSet<NodeId>,
     /// When protections end.
@@ -76,6 +78,7 @@ impl Pool {
             unallocated: BTreeSet::new(),
             past: BTreeMap::new(),
             leaving: BTreeSet::new(),
+            sessions: BTreeMap::new(),
             past_gpus: 0,
             draining: BTreeSet::new(),
             protections: BTreeSet::new(),
@@ -196,7 +199,7 @@ impl Pool {
     pub(crate) fn hash_at<H: std::hash::Hasher>(&self, at: Time, state: &mut H) {
         use std::hash::Hash;
         (self.id, &self.knobs, &self.reservations, &self.claims, &self.barred, &self.unallocated, &self.past, &self.leaving).hash(state);
-        (&self.draining, &self.protections, &self.timers).hash(state);
+        (&self.sessions, &self.draining, &self.protections, &self.timers).hash(state);
         (self.reach, self.freed, self.takeable, self.stirred, self.too_dear, self.walks, self.retry_at).hash(state);
         for node in self.cluster.iter() {
             node.hash(state);

@@ -5,7 +5,7 @@ use crate::id::{BudgetId, PoolId, WorkloadId};
 use crate::knobs::Knobs;
 use crate::pool::Pool;
 use crate::quantity::{Span, Time};
-use crate::spec::{Gang, LeafOrder, OnPreempt, WorkloadSpec};
+use crate::spec::{Gang, LeafOrder, OnPreempt, Start, WorkloadSpec};
 use crate::table::Table;
 use crate::workload::{Terms, Workload};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -25,16 +25,20 @@ pub(crate) struct Shape {
     pub evicted: bool,
     /// Contracts of one class differ by less than a factor of 4: what an eviction may cost hangs on the contract.
     pub contract_class: u32,
+    /// May start unallocated before its turn.
+    pub whenever: bool,
+    /// Runs unallocated already: it needs no GPUs, only its turn.
+    pub early: bool,
     /// The pools that it likes better than this one.
     pub before: Vec<PoolId>,
 }
 
 impl Shape {
-    pub(crate) fn new(spec: &WorkloadSpec, pool: PoolId, contract: Span, preemptions: u32, knobs: &Knobs) -> Shape {
+    pub(crate) fn new(spec: &WorkloadSpec, pool: PoolId, contract: Span, yielded: u32, knobs: &Knobs) -> Shape {
         let (gang, on_preempt) = (spec.gang, spec.on_preempt);
         let allocated = contract > Span::ZERO;
         let short = contract <= knobs.express_contract_max && gang.gpus().0 <= knobs.express_gpus_max;
-        let (express, evicted) = (!allocated || short, allocated && short && preemptions > 0);
+        let (express, evicted) = (!allocated || short, allocated && short && yielded > 0);
         let contract_class = (64 - contract.0.leading_zeros()) / 2;
         Shape {
             gang,
@@ -43,8 +47,17 @@ impl Shape {
             express,
             evicted,
             contract_class,
+            whenever: allocated && spec.start == Start::Whenever,
+            early: false,
             before: spec.pools.iter().take_while(|other| *other != pool).collect(),
         }
+    }
+}
+
+impl Shape {
+    /// The same of work that runs unallocated: it is in no other pool's queue.
+    pub(crate) fn early(&self) -> Shape {
+        Shape { early: true, before: Vec::new(), ..self.clone() }
     }
 }
 
@@ -58,6 +71,8 @@ pub(crate) struct Blocked {
     pub priority: i16,
     /// It is tried again then at the latest.
     pub retry_at: Time,
+    /// Only a cap stops it, or a claim that is gone: it may start before its turn.
+    pub capped: bool,
 }
 
 /// What a walk must know of a shape to leave it alone, kept together so that looking at all of them is cheap.
@@ -66,6 +81,8 @@ pub(crate) struct Gate {
     pub shape: ShapeId,
     pub size: Size,
     pub blocked: Option<Blocked>,
+    /// The pool's count of freed GPUs when it was last tried to start it before its turn.
+    pub filled: u64,
 }
 
 /// What a shape needs, in GPUs alone.
@@ -84,7 +101,8 @@ impl Size {
 
 impl Shape {
     pub(crate) fn size(&self) -> Size {
-        Size { members: self.gang.members, gpus_per_member: self.gang.gpus_per_member, express: self.express }
+        let members = if self.early { 0 } else { self.gang.members };
+        Size { members, gpus_per_member: self.gang.gpus_per_member, express: self.express }
     }
 }
 
@@ -123,6 +141,8 @@ pub(crate) struct LeafQueue {
     sorted_waits: Vec<Span>,
     /// What the leaf's licences reached when they were last looked at.
     pub licensed: Option<Licensed>,
+    /// A cap stopped some of its work that may start before its turn, at some time.
+    capped: bool,
     /// How many wait at each priority.
     priorities: BTreeMap<i16, u32>,
 }
@@ -131,14 +151,14 @@ const WAITS_KEPT: usize = 64;
 
 impl LeafQueue {
     /// Whether there is something new to try: work of a shape that is blocked waits for what could help it.
-    fn insert(&mut self, id: WorkloadId, workload: &Workload, terms: &Terms, size: Size, order: LeafOrder) -> bool {
+    fn insert(&mut self, id: WorkloadId, workload: &Workload, terms: &Terms, shape: &Shape, order: LeafOrder) -> bool {
         let queue = self.shapes.entry(terms.shape).or_default();
         queue.users.entry(terms.charge.user).or_default().insert(key(id, workload, terms, order));
         queue.by_age.insert((workload.eligible, id));
         let gate = match self.gates.binary_search_by_key(&terms.shape, |gate| gate.shape) {
             Ok(place) => &mut self.gates[place],
             Err(place) => {
-                self.gates.insert(place, Gate { shape: terms.shape, size, blocked: None });
+                self.gates.insert(place, Gate { shape: terms.shape, size: shape.size(), blocked: None, filled: 0 });
                 &mut self.gates[place]
             }
         };
@@ -181,7 +201,27 @@ impl LeafQueue {
     pub(crate) fn block(&mut self, shape: ShapeId, blocked: Blocked) {
         if let Ok(place) = self.gates.binary_search_by_key(&shape, |gate| gate.shape) {
             self.gates[place].blocked = Some(blocked);
+            self.capped |= blocked.capped;
         }
+    }
+
+    /// Writes down when it was tried to start a shape before its turn.
+    pub(crate) fn filled(&mut self, shape: ShapeId, freed: u64) {
+        if let Ok(place) = self.gates.binary_search_by_key(&shape, |gate| gate.shape) {
+            self.gates[place].filled = freed;
+        }
+    }
+
+    /// Shapes that may start before their turn, for which GPUs became free since they were last tried.
+    pub(crate) fn capped(&self, freed: u64) -> impl Iterator<Item = ShapeId> {
+        let gates = if self.capped { &self.gates[..] } else { &[] };
+        let is_open = move |gate: &&Gate| gate.filled < freed && gate.blocked.is_some_and(|blocked| blocked.capped);
+        gates.iter().filter(is_open).map(|gate| gate.shape)
+    }
+
+    /// Whether more waits in a shape than these.
+    pub(crate) fn has_more(&self, shape: ShapeId, than: &BTreeSet<WorkloadId>) -> bool {
+        self.shapes.get(&shape).is_some_and(|queue| queue.by_age.iter().any(|(_, id)| !than.contains(id)))
     }
 
     /// The highest priority that waits.
@@ -213,9 +253,9 @@ impl LeafQueue {
         age_min.max(median * 3)
     }
 
-    /// The longest eligible workload among these shapes.
-    pub(crate) fn oldest(&self, shapes: &[ShapeId]) -> Option<(Time, WorkloadId)> {
-        shapes.iter().filter_map(|s| self.shapes.get(s)?.by_age.first().copied()).min()
+    /// The longest eligible workload among these shapes, without those to skip.
+    pub(crate) fn oldest(&self, shapes: &[ShapeId], skip: &BTreeSet<WorkloadId>) -> Option<(Time, WorkloadId)> {
+        shapes.iter().filter_map(|s| self.shapes.get(s)?.by_age.iter().find(|(_, id)| !skip.contains(id)).copied()).min()
     }
 
     /// Waiting work that goes before `id`, for explanations: older work of its own order.
@@ -249,17 +289,17 @@ fn key(id: WorkloadId, workload: &Workload, terms: &Terms, order: LeafOrder) -> 
     (first, workload.eligible, id)
 }
 
-/// A leaf's first workload among these shapes: what has waited too long, then its order, then the user who had least (`used`).
+/// A leaf's first workload among these shapes, without those to skip: what has waited too long, then its order, then the user who had least (`used`).
 pub(crate) fn head(
     leaf: &LeafQueue,
-    shapes: &[ShapeId],
+    (shapes, skip): (&[ShapeId], &BTreeSet<WorkloadId>),
     order: LeafOrder,
     at: Time,
     age_min: Span,
     mut used: impl FnMut(usize) -> i128,
 ) -> Option<WorkloadId> {
     if order == LeafOrder::Fifo || leaf.has_aged(at, age_min) {
-        let (eligible, oldest) = leaf.oldest(shapes)?;
+        let (eligible, oldest) = leaf.oldest(shapes, skip)?;
         if order == LeafOrder::Fifo || at - eligible > leaf.old_age(age_min) {
             return Some(oldest);
         }
@@ -267,7 +307,7 @@ pub(crate) fn head(
     let mut best: Option<((i64, i128, Time), WorkloadId)> = None;
     let firsts = shapes.iter().filter_map(|s| leaf.shapes.get(s)).flat_map(|q| &q.users);
     for (user, queue) in firsts {
-        let Some((first, eligible, id)) = queue.first().copied() else { continue };
+        let Some((first, eligible, id)) = queue.iter().find(|(.., id)| !skip.contains(id)).copied() else { continue };
         if best.is_some_and(|((b, ..), _)| b < first) {
             continue;
         }
@@ -340,9 +380,11 @@ impl Queue {
         for pool in &shape.before {
             *self.before.entry(*pool).or_default() += 1;
         }
-        let size = shape.size();
-        self.gangs += u64::from(size.members > 1 && workload.is_allocated());
-        self.leaf_mut(workload).insert(id, workload, terms, size, order)
+        self.gangs += u64::from(shape.size().members > 1 && workload.is_allocated());
+        let Queue { shapes, allocated, unallocated, .. } = self;
+        let side = if workload.is_allocated() { allocated } else { unallocated };
+        let leaf = side.entry(workload.spec.budget).or_default();
+        leaf.insert(id, workload, terms, &shapes[terms.shape as usize], order)
     }
 
     pub(crate) fn remove(&mut self, id: WorkloadId, workload: &Workload, tree: &BudgetTree) {
@@ -370,7 +412,7 @@ impl Queue {
                 let workload = workloads.get(id.0).expect("waiting work is live");
                 let terms = workload.in_pool(self.pool);
                 queue.remove(id, workload, terms, before);
-                queue.insert(id, workload, terms, self.shapes[terms.shape as usize].size(), after);
+                queue.insert(id, workload, terms, &self.shapes[terms.shape as usize], after);
             }
         }
     }

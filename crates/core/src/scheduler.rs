@@ -111,11 +111,11 @@ impl Scheduler {
         Some(pool.clone_ledger_standing(self.now, budget))
     }
 
-    /// Where a waiting workload stands in each pool that it names and what stops it there, the binding limit first; `None` if it is not
-    /// waiting.
+    /// Where a waiting workload stands in each pool that it names and what stops it there, the binding limit first; of one that runs
+    /// unallocated and waits for its turn, in the pool where it runs. `None` if it is not waiting.
     pub fn explain(&self, id: WorkloadId) -> Option<Explanation> {
         let workload = self.workloads.get(id.0)?;
-        if matches!(workload.phase, Phase::Leased(_)) {
+        if matches!(workload.phase, Phase::Leased(_)) && !workload.is_early() {
             return None;
         }
         let pools = workload.spec.pools.iter().filter_map(|pool| self.explain_in(pool, id, workload)).collect();
@@ -133,13 +133,16 @@ impl Scheduler {
         };
         let blocker = match &workload.phase {
             Phase::Held { why } => Blocker::Held { why: why.clone() },
-            Phase::Waiting => cycle::judge(self, workload_id, id).unwrap_or(Blocker::Behind { leaf: workload.spec.budget }),
+            Phase::Leased(_) if workload.terms.pool != id => return None,
+            Phase::Waiting | Phase::Leased(_) => {
+                cycle::judge(self, workload_id, id).unwrap_or(Blocker::Behind { leaf: workload.spec.budget })
+            }
             Phase::Barred => Blocker::Yielded,
             Phase::Claiming(_) if workload.terms.pool == id => Blocker::HoldIncomplete,
-            Phase::Claiming(_) | Phase::Leased(_) => return None,
+            Phase::Claiming(_) => return None,
         };
         let ahead_in_leaf = match workload.phase {
-            Phase::Waiting => pool.queue.leaf(workload)?.ahead_of(workload_id, workload, terms, leaf.spec.order),
+            Phase::Waiting | Phase::Leased(_) => pool.queue.leaf(workload)?.ahead_of(workload_id, workload, terms, leaf.spec.order),
             _ => 0,
         };
         let standings = standings_down_to(leaf, &mut pool, &mut Standings::default(), self.now).into_vec();

@@ -67,6 +67,17 @@ pub enum OnPreempt {
     End,
 }
 
+/// Whether work with a contract may run before it has one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Start {
+    /// It starts with its contract or not at all.
+    #[default]
+    Guaranteed,
+    /// Rather than wait beside idle GPUs it starts unallocated, and is promoted in place when its turn comes. Not for `end` work, which a
+    /// preemption would end.
+    Whenever,
+}
+
 /// Batch work, or somebody at a keyboard.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum WorkloadKind {
@@ -157,6 +168,8 @@ pub struct WorkloadSpec {
     pub expected_runtime: Option<Span>,
     /// What happens when it is preempted.
     pub on_preempt: OnPreempt,
+    /// Whether it may start before its contract can.
+    pub start: Start,
     /// Order inside its leaf budget, nothing else; higher goes first.
     pub priority: i16,
     /// How often it checkpoints, counted from its lease's start, where that is known.
@@ -166,7 +179,7 @@ pub struct WorkloadSpec {
 }
 
 impl WorkloadSpec {
-    /// Batch work that resumes, without limits, hints or priority; what differs is set on top of it.
+    /// Batch work that resumes and starts with its contract, without limits, hints or priority; what differs is set on top of it.
     pub fn new(budget: BudgetId, user: UserId, pools: impl Into<Pools>, gang: Gang, min_runtime: Span) -> WorkloadSpec {
         WorkloadSpec {
             budget,
@@ -177,6 +190,7 @@ impl WorkloadSpec {
             time_limit: None,
             expected_runtime: None,
             on_preempt: OnPreempt::Resume,
+            start: Start::Guaranteed,
             priority: 0,
             checkpoint_every: None,
             kind: WorkloadKind::Batch,

@@ -8,7 +8,8 @@ use crate::pool::Pool;
 use crate::quantity::{GpuMs, Gpus, Span, Time};
 use crate::queue::{Shape, join_queues, leave_queues};
 use crate::scheduler::Scheduler;
-use crate::spec::{OnPreempt, WorkloadSpec};
+use crate::session;
+use crate::spec::{OnPreempt, Start, WorkloadSpec};
 use crate::workload::{Phase, StopCause, Terms, Workload};
 use std::sync::Arc;
 
@@ -38,6 +39,7 @@ pub(crate) fn submit(s: &mut Scheduler, id: WorkloadId, spec: &Arc<WorkloadSpec>
     let budget = s.tree.get(spec.budget).ok_or(Rejection::BudgetUnknown(spec.budget))?;
     check_budget(spec, budget, spec.pools.iter())?;
     check_request(spec)?;
+    session::check(s, spec)?;
     let Accepted { first, others, skipped } = accepted(s, spec, budget)?;
     check_budget(spec, budget, std::iter::once(first.0).chain(others.iter().map(|(pool, _)| *pool)))?;
 
@@ -60,11 +62,14 @@ pub(crate) fn submit(s: &mut Scheduler, id: WorkloadId, spec: &Arc<WorkloadSpec>
         ran: Span::ZERO,
         attempts: 0,
         preemptions: 0,
+        yielded: 0,
+        served: false,
         last_preempted: Time::MIN,
         reservation: None,
         phase: Phase::Waiting,
     };
     join_queues(&mut s.pools, id, &workload, &s.tree);
+    session::list(&mut s.pools, id, &workload, true);
     s.workloads.insert(id.0, workload);
     s.next_workload = id.0 + 1;
     log.push(entry);
@@ -145,6 +150,11 @@ fn check_request(spec: &WorkloadSpec) -> Result<(), Rejection> {
     if spec.min_runtime != Span::ZERO && spec.min_runtime < Span::seconds(60) {
         return bad("min_runtime", spec.min_runtime.to_string(), "0 for unallocated work, or at least 1 min".into());
     }
+    if spec.start == Start::Whenever && spec.on_preempt == OnPreempt::End && spec.min_runtime > Span::ZERO {
+        let expected =
+            "guaranteed for work that cannot go on after a preemption: until its turn comes anybody with a contract may take its GPUs";
+        return bad("start", "whenever".into(), expected.into());
+    }
     if let Some(limit) = spec.time_limit
         && (limit < Span::seconds(1) || limit > Span::days(3650))
     {
@@ -202,6 +212,7 @@ pub(crate) fn withdraw(s: &mut Scheduler, id: WorkloadId, cause: &StopCause, log
     if matches!(workload.phase, Phase::Waiting) {
         leave_queues(&mut s.pools, id, &workload, &s.tree);
     }
+    session::list(&mut s.pools, id, &workload, false);
     let by = cause.by();
     log.push(Entry::Ended { workload: id, attempt: None, outcome: Outcome::Cancelled, lost: GpuMs(0), by });
 }

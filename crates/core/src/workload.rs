@@ -48,6 +48,10 @@ pub(crate) struct Workload {
     pub attempts: u32,
     /// How often it was preempted, and when last.
     pub preemptions: u32,
+    /// How often it was while it held its GPUs by its contract.
+    pub yielded: u32,
+    /// It has run by its contract, or is unallocated work that has run: its first wait is over.
+    pub served: bool,
     pub last_preempted: Time,
     /// Its promised latest start, until it starts, and the pool of that; one at most.
     pub reservation: Option<(PoolId, ReservationId)>,
@@ -91,6 +95,8 @@ pub(crate) struct Lease {
     pub start_by: Time,
     /// When all members ran.
     pub running: Option<Time>,
+    /// When it was promoted from unallocated to its contract.
+    pub promoted: Option<Time>,
     /// Nodes whose members have not been reported yet.
     pub silent: Vec<NodeId>,
     /// When its protection ends; `None` while starting and for unallocated work.
@@ -98,6 +104,8 @@ pub(crate) struct Lease {
     /// Its protection has ended: others may be licensed to take it.
     pub past_contract: bool,
     pub last_checkpoint: Option<Time>,
+    /// Of a session: somebody used it since its contract began.
+    pub input: bool,
     pub stop: Option<Stop>,
     /// Its claimant went away after it was signalled: it has first right to its GPUs.
     pub first_right: bool,
@@ -173,6 +181,16 @@ impl Workload {
         self.spec.min_runtime > Span::ZERO
     }
 
+    /// How it holds GPUs when its turn has come.
+    pub(crate) fn occupancy(&self) -> Occupancy {
+        if self.is_allocated() { Occupancy::Allocated } else { Occupancy::Unallocated }
+    }
+
+    /// It has a contract and runs without it: it waits for its turn where it is.
+    pub(crate) fn is_early(&self) -> bool {
+        self.is_allocated() && self.lease().is_some_and(|lease| lease.occupancy == Occupancy::Unallocated)
+    }
+
     pub(crate) fn lease(&self) -> Option<&Lease> {
         match &self.phase {
             Phase::Leased(lease) => Some(lease),
@@ -232,11 +250,20 @@ impl Workload {
         }
         // Nothing was reported: assume a bank at each multiple of the known interval, or of the contract that it got: what it asked for
         // may have been clamped.
-        let every = self.spec.checkpoint_every.unwrap_or(self.terms.contract);
-        match lease.running {
-            Some(running) if every > Span::ZERO => running + every * ((now - running).0 / every.0),
+        let (every, from) = match self.spec.checkpoint_every {
+            Some(every) => (every, lease.running),
+            None => (self.terms.contract, lease.contract_from()),
+        };
+        match from {
+            Some(from) if every > Span::ZERO => from + every * ((now - from).0 / every.0),
             _ => lease.started,
         }
+    }
+
+    /// The contract that it would get where it runs now: what is left of its limit, at most.
+    pub(crate) fn contract_left(&self, now: Time) -> Span {
+        let ran = self.lease().and_then(|lease| lease.running).map_or(Span::ZERO, |running| now - running);
+        self.limit_left().map_or(self.terms.contract, |left| self.terms.contract.min(left - ran))
     }
 
     /// GPU time expected to be lost if it were stopped at `at`.
@@ -275,6 +302,16 @@ impl Workload {
 impl Lease {
     pub(crate) fn id(&self, workload: WorkloadId) -> LeaseId {
         LeaseId { workload, attempt: self.attempt }
+    }
+
+    /// Since when it is charged, if it is.
+    pub(crate) fn charged_from(&self) -> Time {
+        self.promoted.unwrap_or(self.started)
+    }
+
+    /// When its contract began to run; of unallocated work when it ran.
+    pub(crate) fn contract_from(&self) -> Option<Time> {
+        self.running.map(|running| self.promoted.map_or(running, |promoted| promoted.max(running)))
     }
 
     /// When its protection ends for certain, as far as it is known: a starting lease may still take its whole start timeout.

@@ -27,6 +27,10 @@ impl fmt::Display for Refusal<'_> {
             Rejection::WorkloadKnown(workload) => {
                 write!(f, "the number of {} was used before; every workload has its own", names.workload(*workload))
             }
+            Rejection::SessionOpen { workload } => {
+                let open = names.workload(*workload);
+                write!(f, "its user has a session in this pool already, {open}; a user has one session in each pool at a time")
+            }
             Rejection::WorkloadUnknown(workload) => write!(f, "there is no workload {}, or it has ended", names.workload(*workload)),
             Rejection::WorkloadState { workload, message } => write!(f, "{}: {message}", names.workload(*workload)),
             Rejection::NodeUnknown(node) => write!(f, "there is no node {}", names.node(*node)),
@@ -139,6 +143,10 @@ mod tests {
                 "lab/guests is funded with nothing here, so it may run unallocated work only (a min runtime of 0)",
             ),
             (Rejection::WorkloadKnown(WorkloadId(0)), "the number of pretrain was used before; every workload has its own"),
+            (
+                Rejection::SessionOpen { workload: WorkloadId(0) },
+                "its user has a session in this pool already, pretrain; a user has one session in each pool at a time",
+            ),
             (Rejection::WorkloadUnknown(WorkloadId(5)), "there is no workload w5, or it has ended"),
             (Rejection::WorkloadState { workload: WorkloadId(0), message: "it is not held" }, "pretrain: it is not held"),
             (

@@ -16,7 +16,7 @@ impl Cycle<'_> {
         let mut queues = std::mem::take(if allocated { &mut pool.queue.allocated } else { &mut pool.queue.unallocated });
         let mut open = Vec::new();
         for (leaf, queue) in queues.iter_mut().filter(|(_, queue)| queue.waiting > 0) {
-            let mut of_leaf = OpenLeaf { leaf: *leaf, allocated, shapes: Vec::new(), depths: Vec::new() };
+            let mut of_leaf = OpenLeaf::new(*leaf, allocated);
             if allocated {
                 self.open_allocated(queue, &mut of_leaf)
             } else {
@@ -36,7 +36,7 @@ impl Cycle<'_> {
     fn open_allocated(&mut self, queue: &mut LeafQueue, open: &mut OpenLeaf) {
         let now = self.s.now;
         let mut licensed = None;
-        for Gate { shape, size, blocked } in &queue.gates {
+        for Gate { shape, size, blocked, .. } in &queue.gates {
             let pool = &self.s.pools[self.pool];
             let Some(blocked) = blocked else {
                 open.push(*shape, None);
@@ -107,6 +107,7 @@ impl Cycle<'_> {
                 place += 1;
                 (place - 1 + count - first) % count < shapes_max
             });
+            self.is_cut_short = true;
             self.retry_at = self.retry_at.min(self.s.now + Span::seconds(1));
         }
     }

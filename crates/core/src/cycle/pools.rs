@@ -115,6 +115,6 @@ impl Cycle<'_> {
         }
         let standing = self.standings.of(&mut self.s.pools[self.pool], now, budget);
         let tier = if self.pool().is_below_share(standing) { Tier::OwnShare } else { Tier::Tree };
-        self.try_start(id, tier)
+        if self.workload(id).is_early() { self.try_promote(id, tier) } else { self.try_start(id, tier) }
     }
 }

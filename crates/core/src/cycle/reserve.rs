@@ -2,7 +2,7 @@
 
 use super::Cycle;
 use crate::cluster::{Cluster, Host, Lane};
-use crate::entry::{Licence, Occupancy, Unreserved};
+use crate::entry::{Occupancy, Unreserved};
 use crate::eviction::Search;
 use crate::explain::{Blocker, Tier, Why};
 use crate::id::{NodeId, PoolId, ReservationId, WorkloadId};
@@ -81,7 +81,7 @@ impl Cycle<'_> {
         let workload = self.s.workloads.get(of.0).expect("it is live");
         let ground = Ground { lanes: GENERAL, gone_by: Time::MIN, own: Some(id), only: Some(&reservation.nodes) };
         if let Some(slots) = place(&pool.cluster, &ground, &workload.spec.gang) {
-            self.start(of, tier, slots, Licence::Free);
+            self.start(of, tier, slots);
             return;
         }
         let claimant = Claimant { workload, terms: workload.in_pool(pool.id), overdue: false, aged_before: Time::MIN };
@@ -140,8 +140,9 @@ impl Cycle<'_> {
         let is_large = |gang: &Gang| i64::from(gang.gpus().0) >= least && gang.gpus().0 > largest_node;
         let leaves = pool.queue.allocated.iter().filter(|(leaf, queue)| queue.waiting > 0 && !pool.reservations.has(**leaf));
         let open = leaves.map(|(leaf, queue)| {
-            let mut open = OpenLeaf { leaf: *leaf, allocated: true, shapes: Vec::new(), depths: Vec::new() };
-            let large = queue.shapes.keys().filter(|shape| is_large(&pool.queue.shape(**shape).gang));
+            let mut open = OpenLeaf::new(*leaf, true);
+            // What runs before its turn is promised nothing: it would have to be stopped for it.
+            let large = queue.shapes.keys().filter(|shape| is_large(&pool.queue.shape(**shape).gang) && !pool.queue.shape(**shape).early);
             large.for_each(|shape| open.push(*shape, None));
             open
         });

@@ -26,6 +26,12 @@ pub enum Law {
     Cap,
     /// A contract is what was accepted: charged and protected for its length, or neither.
     Contract,
+    /// Work that runs before its turn may do so, and is promoted where a start with its contract would be allowed: in place, charged and
+    /// protected from then on.
+    Promotion,
+    /// A user has one session a pool, a small one; its contract is renewed after it is over, where somebody used it since it began and a
+    /// start with it would be allowed.
+    Session,
     /// Nothing takes a protected lease but a critical drain, a lost node or an administrator.
     Protection,
     /// Every eviction has a licence whose conditions hold.
@@ -102,6 +108,9 @@ pub struct Summary {
     pub charged_gpu_ms: i128,
     pub refunded_gpu_ms: i128,
     pub promises: u64,
+    pub starts_early: u64,
+    pub promotions: u64,
+    pub renewals: u64,
     pub idle_checks: u64,
     pub service_checks: u64,
     pub used_checks: u64,
@@ -168,7 +177,11 @@ impl fmt::Display for Violation {
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{} lines, {} instants, {} workloads", self.lines, self.instants, self.workloads)?;
-        writeln!(f, "{} starts ({} unallocated)", self.starts, self.starts_unallocated)?;
+        writeln!(
+            f,
+            "{} starts ({} unallocated, of these {} before their turn), {} promotions, {} renewals",
+            self.starts, self.starts_unallocated, self.starts_early, self.promotions, self.renewals
+        )?;
         writeln!(f, "{} preemptions ({} for a claimant)", self.preemptions, self.preemptions_for_claimants)?;
         writeln!(f, "{} comparisons of standings recomputed, {} skipped", self.standings_compared, self.standings_skipped)?;
         writeln!(f, "{} plans whose loss must be worth it, {} placements on express nodes", self.losses_compared, self.express_checks)?;

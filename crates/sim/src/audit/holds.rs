@@ -19,7 +19,7 @@ impl Auditor {
             self.world.workloads.get_mut(&id).expect("known").settle_in(pool);
         }
         // Caps are judged once, when the plan is made.
-        self.check_caps(id);
+        self.check_caps(id, self.world.workloads[&id].occupancy());
         self.check_express_bound(id, &slots);
         for (node, gpus) in &slots {
             let row = &self.world.nodes.rows[*node];

@@ -2,6 +2,7 @@
 
 use super::world::{Home, Id, Workload};
 use super::{Auditor, Law};
+use crate::log::line::Occupancy;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Waiting work of one node by pool, GPUs and whether it has a contract.
@@ -70,10 +71,13 @@ impl Auditor {
     }
 
     fn idle_node_for(&self, id: Id, pool: usize) -> Option<usize> {
-        if !self.is_unclaimed(id) || self.is_capped(id, pool) {
+        if !self.is_unclaimed(id) {
             return None;
         }
-        self.free_node_for(id, pool)
+        // What a cap keeps from its turn may run before it.
+        let may_be_early = self.world.workloads[&id].may_be_early() && !self.is_promised(id) && !self.is_capped_early(id, pool);
+        let may_wait = self.is_capped(id, pool) && !may_be_early;
+        if may_wait { None } else { self.free_node_for(id, pool) }
     }
 
     /// A ready node with free GPUs enough for work of one node.
@@ -109,6 +113,17 @@ impl Auditor {
             let cap = if allocated { row.gpus_max } else { row.unallocated_gpus_max };
             let is_full = cap.is_some_and(|cap| row.in_use[usize::from(!allocated)] + held + gpus > i64::from(cap));
             is_full || (allocated && row.min_runtime_max.is_some_and(|max| home.min_runtime_ms > max))
+        })
+    }
+
+    /// A cap on unallocated GPUs keeps it from starting before its turn.
+    fn is_capped_early(&self, id: Id, pool: usize) -> bool {
+        let workload = &self.world.workloads[&id];
+        let Some(home) = workload.home(pool) else { return true };
+        self.world.line(home.leaf).any(|budget| {
+            let row = &self.world.budgets.rows[budget];
+            let in_use = row.in_use[Occupancy::Unallocated as usize] + i64::from(workload.gpus());
+            row.unallocated_gpus_max.is_some_and(|cap| in_use > i64::from(cap))
         })
     }
 

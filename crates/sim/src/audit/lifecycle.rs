@@ -17,6 +17,7 @@ impl Auditor {
             self.findings.add(Law::Sequence, seen, "a leaf of the tree and a known pool");
             return;
         };
+        self.check_session(line);
         self.world.add_workload(Workload {
             label: line.workload.clone(),
             leaf: first.leaf,
@@ -27,6 +28,7 @@ impl Auditor {
             ran: 0,
             eligible_since: None,
             waiting_since: self.now(),
+            was_early: false,
             phase: Phase::Out,
             barred_by: None,
             yielded_to: None,
@@ -93,15 +95,19 @@ impl Auditor {
         if place > 0 && !self.world.holds.contains_key(&id) {
             self.instant.fell_back.push((id, place));
         }
-        let allocated = workload.is_allocated();
-        if allocated != (line.occupancy == Occupancy::Allocated) {
+        let is_early = workload.may_be_early() && line.occupancy == Occupancy::Unallocated;
+        if line.occupancy != workload.occupancy() && !is_early {
             let seen = format!("{} with a contract of {} ms starts {:?}", line.workload, workload.asked.min_runtime_ms, line.occupancy);
             self.findings.add(Law::Contract, seen, "allocated with a contract, unallocated without");
         }
         let slots = self.check_placement(id, &line.placement, &line.workload);
+        // Before its turn it starts only where it could be promoted.
         self.check_nodes(id, &slots);
+        if is_early {
+            self.check_early(id);
+        }
         if !self.world.holds.contains_key(&id) {
-            self.check_caps(id);
+            self.check_caps(id, line.occupancy);
             self.check_express_bound(id, &slots);
             self.check_backfill(id, slots.iter().map(|(node, _)| *node));
         }
@@ -123,6 +129,8 @@ impl Auditor {
             slots,
             since: now,
             running_since: None,
+            has_input: false,
+            promoted_at: None,
             protected_until: None,
             contract: workload.contract(),
             start_timeout,
@@ -174,7 +182,7 @@ impl Auditor {
     }
 
     /// The pool's start timeout now.
-    fn start_timeout(&self, id: Id) -> i64 {
+    pub(super) fn start_timeout(&self, id: Id) -> i64 {
         self.world.knobs(self.world.workloads[&id].pool).map_or(0, |knobs| knobs.start_timeout_ms)
     }
 
@@ -241,6 +249,7 @@ impl Auditor {
             // The infrastructure ended it, whoever was to have its GPUs.
             workload.barred_by = None;
         }
+        workload.was_early = workload.is_allocated() && lease.occupancy == Occupancy::Unallocated;
         let leaf = workload.leaf;
         self.world.planned.remove(&id);
         self.world.assign(&lease.slots, None, now);
@@ -294,7 +303,9 @@ impl Auditor {
             return;
         };
         workload.phase = Phase::Waiting;
-        workload.waiting_since = now;
+        if !workload.was_early {
+            workload.waiting_since = now;
+        }
         // What never ran has nothing to go on with, and loses nothing.
         if outcome == Outcome::Preempted && has_run && !workload.can_go_on() {
             self.findings.add(Law::Requeue, format!("{} waits again after it was preempted", line.workload), "it cannot go on");

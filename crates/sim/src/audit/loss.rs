@@ -31,8 +31,11 @@ impl Auditor {
             return now - lease.since;
         }
         // What reports nothing banks at each multiple of the interval that it stated, or of its contract.
-        let every = workload.asked.checkpoint_every_ms.unwrap_or(lease.contract);
-        match (lease.last_checkpoint, lease.running_since) {
+        let (every, from) = match workload.asked.checkpoint_every_ms {
+            Some(every) => (every, lease.running_since),
+            None => (lease.contract, lease.contract_from()),
+        };
+        match (lease.last_checkpoint, from) {
             (Some(at), _) => now - at,
             (None, Some(since)) if every > 0 => (now - since) % every,
             _ => now - lease.since,

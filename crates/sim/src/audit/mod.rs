@@ -5,6 +5,7 @@
 //! scheduler must have done (a victim signalled, an idle GPU used, a complete hold started) when the instant is over. Memory grows
 //! with what is live and with the part of the ledger that standings can still see, not with the log.
 
+mod early;
 mod findings;
 mod holds;
 mod idle;
@@ -15,6 +16,7 @@ mod placement;
 mod plans;
 mod promises;
 mod service;
+mod sessions;
 mod standing;
 mod swaps;
 #[cfg(test)]
@@ -112,6 +114,9 @@ impl Auditor {
             LogEvent::Held(held) => self.held(held),
             LogEvent::Started(started) => self.started(started),
             LogEvent::Running(running) => self.running(running),
+            LogEvent::Promoted(promoted) => self.promoted(promoted),
+            LogEvent::Renewed(renewed) => self.renewed(renewed),
+            LogEvent::Input(input) => self.input(input),
             LogEvent::Checkpoint(checkpoint) => self.checkpoint(checkpoint),
             LogEvent::Preempting(preempting) => self.preempting(preempting),
             LogEvent::Stopping(stopping) => self.stopping(stopping),

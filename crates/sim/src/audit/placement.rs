@@ -162,14 +162,13 @@ impl Auditor {
         })
     }
 
-    pub(super) fn check_caps(&mut self, id: Id) {
+    pub(super) fn check_caps(&mut self, id: Id, occupancy: Occupancy) {
         let workload = &self.world.workloads[&id];
-        let allocated = workload.is_allocated();
-        let gpus = workload.counted(if allocated { Occupancy::Allocated } else { Occupancy::Unallocated });
+        let allocated = occupancy == Occupancy::Allocated;
+        let gpus = workload.counted(occupancy);
         for budget in self.world.line(workload.leaf) {
             let row = &self.world.budgets.rows[budget];
-            let (cap, occupancy) =
-                if allocated { (row.gpus_max, Occupancy::Allocated) } else { (row.unallocated_gpus_max, Occupancy::Unallocated) };
+            let cap = if allocated { row.gpus_max } else { row.unallocated_gpus_max };
             let in_use = row.in_use[occupancy as usize] + gpus;
             if let Some(cap) = cap.filter(|cap| in_use > i64::from(*cap)) {
                 self.findings.add(

@@ -1,7 +1,7 @@
 //! The cluster as the log tells it, kept by plain bookkeeping: pools, nodes, budgets, workloads and their leases, holds.
 
 use crate::log::knobs::Policy;
-use crate::log::line::{Budget as BudgetLine, Licence, Node as NodeLine, Occupancy, OnPreempt, Outcome, Severity, State, Submitted};
+use crate::log::line::{Budget as BudgetLine, Licence, Node as NodeLine, Occupancy, OnPreempt, Outcome, Severity, Start, State, Submitted};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// A workload's number here: given at its submission, never reused.
@@ -91,8 +91,10 @@ pub(super) struct Workload {
     /// Running time over the attempts that ended.
     pub(super) ran: i64,
     pub(super) eligible_since: Option<i64>,
-    /// Since when it waits without a break.
+    /// Since when it waits without a break; who runs before its turn goes on waiting for it.
     pub(super) waiting_since: i64,
+    /// Its last lease was one before its turn.
+    pub(super) was_early: bool,
     pub(super) phase: Phase,
     /// The claimant whose start it waits for after it was preempted.
     pub(super) barred_by: Option<Id>,
@@ -125,6 +127,10 @@ pub(super) struct Lease {
     pub(super) slots: Slots,
     pub(super) since: i64,
     pub(super) running_since: Option<i64>,
+    /// A session was used since its contract began.
+    pub(super) has_input: bool,
+    /// When it got its contract where it ran.
+    pub(super) promoted_at: Option<i64>,
     pub(super) protected_until: Option<i64>,
     /// How long it is protected once it runs.
     pub(super) contract: i64,
@@ -369,6 +375,16 @@ impl Workload {
         self.asked.min_runtime_ms > 0
     }
 
+    /// How it holds GPUs when its turn has come.
+    pub(super) fn occupancy(&self) -> Occupancy {
+        if self.is_allocated() { Occupancy::Allocated } else { Occupancy::Unallocated }
+    }
+
+    /// Whether it may start before its turn.
+    pub(super) fn may_be_early(&self) -> bool {
+        self.is_allocated() && self.asked.start == Some(Start::Whenever)
+    }
+
     /// The contract of its next attempt.
     pub(super) fn contract(&self) -> i64 {
         let left = self.asked.time_limit_ms.map_or(i64::MAX, |limit| (limit - self.ran).max(0));
@@ -413,6 +429,11 @@ impl Workload {
 }
 
 impl Lease {
+    /// When its contract began to run.
+    pub(super) fn contract_from(&self) -> Option<i64> {
+        self.running_since.map(|running| self.promoted_at.map_or(running, |promoted| promoted.max(running)))
+    }
+
     pub(super) fn is_protected(&self, now: i64) -> bool {
         let is_starting = self.running_since.is_none() && self.stopping_since.is_none();
         self.occupancy == Occupancy::Allocated && (is_starting || self.protected_until.is_some_and(|until| now < until))

@@ -363,6 +363,8 @@ impl<Q: Queue> Policy for Baseline<Q> {
             Event::LeaseRunning { lease } => self.run(at, lease, log),
             Event::Checkpointed { lease } => self.bank(at, lease, log),
             Event::LeaseEnded { lease, exit } => self.end(at, lease, exit, log),
+            // Nobody renews anything here.
+            Event::Input { lease } => self.book.leased(lease).map(|_| ()),
             Event::Tick => Ok(()),
         }
     }

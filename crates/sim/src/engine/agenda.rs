@@ -18,6 +18,8 @@ pub(super) enum Next {
     Running(LeaseId),
     /// A lease reaches a checkpoint or its end.
     Progress(LeaseId),
+    /// Somebody uses a session.
+    Input(LeaseId),
     /// The processes of a stopped lease are gone.
     Exit(LeaseId),
     /// A lease on a lost node certainly no longer runs.

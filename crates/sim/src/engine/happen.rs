@@ -22,6 +22,7 @@ impl Engine<'_, '_> {
             Next::Happening(number) => self.happening(at, number as usize),
             Next::Running(lease) => self.lease_runs(at, lease),
             Next::Progress(lease) => self.lease_steps(at, lease),
+            Next::Input(lease) => self.session_is_used(at, lease),
             Next::Exit(lease) => {
                 if self.alive(lease).is_some() {
                     self.lease_ends(at, lease, Exit::Failed);

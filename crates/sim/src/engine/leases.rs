@@ -28,8 +28,22 @@ impl Engine<'_, '_> {
         let restart_cost = self.scenario.model.restart_cost;
         let Some((lease, work)) = self.alive(id) else { return };
         let first = lease.run(at, work, restart_cost);
+        let input = work.input;
+        if let Some((every, _)) = input {
+            self.agenda.put(at + every, Next::Input(id));
+        }
         self.agenda.put(first, Next::Progress(id));
         self.tell(at, Event::LeaseRunning { lease: id });
+    }
+
+    /// Somebody uses a session, and will again while it runs, until the user is away for good.
+    pub(super) fn session_is_used(&mut self, at: Time, id: LeaseId) {
+        let Some((_, work)) = self.alive(id) else { return };
+        let Some((every, until)) = work.input.filter(|(_, until)| at <= *until) else { return };
+        if at + every <= until {
+            self.agenda.put(at + every, Next::Input(id));
+        }
+        self.tell(at, Event::Input { lease: id });
     }
 
     pub(super) fn lease_steps(&mut self, at: Time, id: LeaseId) {

@@ -18,7 +18,7 @@ use crate::scenario::Scenario;
 use agenda::{Agenda, Next};
 use hosts::Hosts;
 use std::collections::BTreeMap;
-use stipend_core::entry::{Entry, Outcome};
+use stipend_core::entry::{Entry, Occupancy, Outcome};
 use stipend_core::event::{Event, Rejection};
 use stipend_core::id::{NodeId, PoolId, WorkloadId};
 use stipend_core::quantity::{Span, Time};
@@ -193,7 +193,7 @@ impl Engine<'_, '_> {
     }
 
     fn submit_as(&mut self, at: Time, workload: WorkloadId, job: Job) {
-        self.works[workload.index()] = Work::new(&job);
+        self.works[workload.index()] = Work::new(at, &job);
         self.summary.submitted += 1;
         self.live += 1;
         self.observers.iter_mut().for_each(|observer| observer.job(workload, &job));
@@ -271,6 +271,11 @@ impl Engine<'_, '_> {
                 let delay = self.slow_starts.remove(&lease.workload).unwrap_or(self.scenario.model.start_delay);
                 self.agenda.put(at + delay, Next::Running(lease));
                 self.last_move = at;
+            }
+            Entry::Promoted { lease, .. } => {
+                if let Some(promoted) = self.leases.get_mut(&lease.workload).filter(|promoted| promoted.id == lease) {
+                    promoted.occupancy = Occupancy::Allocated;
+                }
             }
             Entry::Stopping { lease, grace } => self.stop(at, lease, grace),
             Entry::Ended { workload, outcome, .. } => {

@@ -16,6 +16,10 @@ pub(super) struct Work {
     /// Banked in earlier leases.
     pub(super) banked: Span,
     pub(super) checkpoint_every: Span,
+    /// The same while it runs unallocated.
+    pub(super) unprotected_every: Span,
+    /// How often a session is used, and until when.
+    pub(super) input: Option<(Span, Time)>,
     pub(super) gpus: Gpus,
     /// The stream that waits for its end, or [`Work::NO_STREAM`].
     pub(super) stream: u32,
@@ -37,6 +41,8 @@ impl Work {
         work: Span::ZERO,
         banked: Span::ZERO,
         checkpoint_every: Span::ZERO,
+        unprotected_every: Span::ZERO,
+        input: None,
         gpus: Gpus(0),
         stream: Work::NO_STREAM,
         on_preempt: OnPreempt::End,
@@ -47,10 +53,12 @@ impl Work {
         over: true,
     };
 
-    pub(super) fn new(job: &Job) -> Work {
+    pub(super) fn new(at: Time, job: &Job) -> Work {
         Work {
             work: job.work,
             checkpoint_every: job.checkpoint_every,
+            unprotected_every: job.unprotected_every,
+            input: job.input.map(|input| (input.every, at + input.lasts)),
             gpus: job.spec.gang.gpus(),
             stream: job.stream.unwrap_or(Work::NO_STREAM),
             on_preempt: if job.resumes { OnPreempt::Resume } else { job.spec.on_preempt },
@@ -144,11 +152,15 @@ impl Lease {
     /// The first checkpoint after `elapsed` at which there is something to bank, or the end of the work, whichever comes first.
     fn next_step(&self, elapsed: Span, work: &Work) -> Span {
         let done = self.startup + work.remaining();
-        if work.on_preempt != OnPreempt::Resume || work.checkpoint_every <= Span::ZERO {
+        let every = match self.occupancy {
+            Occupancy::Allocated => work.checkpoint_every,
+            Occupancy::Unallocated => work.unprotected_every,
+        };
+        if work.on_preempt != OnPreempt::Resume || every <= Span::ZERO {
             return done;
         }
-        let after = elapsed.max(self.startup).0 / work.checkpoint_every.0 + 1;
-        done.min(work.checkpoint_every * after)
+        let after = elapsed.max(self.startup).0 / every.0 + 1;
+        done.min(every * after)
     }
 }
 

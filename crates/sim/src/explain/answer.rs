@@ -195,6 +195,8 @@ pub struct Running {
     pub leaving: Option<String>,
     /// When it must have left.
     pub leaving_by: Option<String>,
+    /// What stops its promotion, the binding limit first, if it runs before its turn.
+    pub turn: Vec<String>,
     /// Who waits and is licensed to take its GPUs now: of each leaf the workload that goes first.
     pub takers: Vec<Taker>,
 }
@@ -396,6 +398,7 @@ impl Running {
             loss_gpu_hours: gpu_hours(run.loss),
             leaving: run.leaving.as_ref().map(|(by, _)| by.text(names)),
             leaving_by: run.leaving.as_ref().map(|(_, at)| names.time(*at)),
+            turn: run.turn.iter().map(|blocker| blocker.text(run.pool, names)).collect(),
             takers: run.takers.iter().map(|taker| Taker::new(taker, names)).collect(),
         }
     }

@@ -117,8 +117,17 @@ impl Observer for History<'_> {
                 self.started(at, lease.attempt, *occupancy, placement, why);
             }
             Entry::Running { lease, protected_until } if lease.workload == self.id => {
-                let until = protected_until.map_or("never protected".into(), |until| format!("protected until {}", names.time(until)));
+                let is_early = self.accepted.as_ref().is_some_and(|(_, _, contract)| *contract > Span::ZERO);
+                let unprotected = if is_early { "not protected before its turn" } else { "never protected" };
+                let until = protected_until.map_or(unprotected.into(), |until| format!("protected until {}", names.time(until)));
                 self.note(at, format!("runs, {until}"));
+            }
+            Entry::Renewed { lease, protected_until, why } if lease.workload == self.id => {
+                self.note(at, format!("got its contract once more, until {}: {}", names.time(*protected_until), why.text(names)));
+            }
+            Entry::Promoted { lease, protected_until, why } if lease.workload == self.id => {
+                let until = protected_until.map_or("when it runs".into(), |until| format!("until {}", names.time(until)));
+                self.note(at, format!("got its contract where it runs, protected {until}: {}", why.text(names)));
             }
             Entry::Preempting { lease, claimant, licence: by, stop_by, why, .. } if lease.workload == self.id => {
                 let why = why.text(names);

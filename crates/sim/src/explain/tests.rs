@@ -73,16 +73,30 @@ fn a_longer_contract_makes_an_eviction_worth_it() {
     );
 }
 
-#[test]
-fn a_cap_a_smaller_gang_and_no_contract() {
+/// lab/a may hold 8 GPUs, and has 6; "asks" for 8 more.
+fn capped(start: &str) -> Scenario {
     let capped = "[[workloads]]\nname = \"first\"\nbudget = \"lab/a\"\ngang = \"1x6\"\nmin_runtime = \"4h\"\nwork = \"9h\"\n";
+    let asks = format!("at = \"0:30\"\ngang = \"1x8\"\nmin_runtime = \"4h\"\nwork = \"4h\"\nstart = \"{start}\"");
     let text = format!(
         "name = \"t\"\ndescription = \"d\"\nmeasure = \"2d\"\n[pool]\nnodes = 2\n[[budgets]]\npath = \"lab\"\n\
          [[budgets]]\npath = \"lab/a\"\nshare = 50\ngpus_max = 8\n{capped}{}",
-        workload("asks", "a", "at = \"0:30\"\ngang = \"1x8\"\nmin_runtime = \"4h\"\nwork = \"4h\"")
+        workload("asks", "a", &asks)
     );
-    let scenario = Scenario::parse("t.toml", &text, &[]).unwrap_or_else(|error| panic!("{error}"));
-    let explained = explain(&scenario, 1, time("1h").expect("a time"), "asks", None).expect("it waits");
+    Scenario::parse("t.toml", &text, &[]).unwrap_or_else(|error| panic!("{error}"))
+}
+
+#[test]
+fn work_before_its_turn_says_what_its_turn_waits_for() {
+    let explained = explain(&capped("whenever"), 1, time("1h").expect("a time"), "asks", None).expect("it runs");
+    let page = explained.to_string();
+    let running = explained.running.expect("it runs");
+    assert_eq!(running.turn, ["the cap of lab/a on 8 GPUs at once is reached (6 in use); it frees when that budget's own work ends"]);
+    assert!(page.contains("not before its turn") && page.contains("its turn"), "{page}");
+}
+
+#[test]
+fn a_cap_a_smaller_gang_and_no_contract() {
+    let explained = explain(&capped("guaranteed"), 1, time("1h").expect("a time"), "asks", None).expect("it waits");
     let texts: Vec<String> = explained.waiting.expect("it waits").counterfactuals.into_iter().map(|one| one.text).collect();
     assert_eq!(
         texts,

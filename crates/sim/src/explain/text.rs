@@ -207,6 +207,9 @@ impl Running {
         page.say("runs", &format!("{} on {}{pool} since {}, attempt {}{licence}", self.occupancy, self.nodes, self.started, self.attempt));
         page.say("stands", &path(&self.standings));
         let protection = match (&self.protected_until, self.occupancy.as_str(), self.is_complete) {
+            (_, "unallocated", _) if !self.turn.is_empty() => {
+                "not before its turn: waiting allocated work may take its GPUs at any time until then".to_owned()
+            }
             (_, "unallocated", _) => "it is never protected: waiting allocated work may take its GPUs at any time".to_owned(),
             (Some(until), ..) if self.is_protected => format!("until {until}; nobody may take its GPUs before"),
             (Some(until), ..) => format!("its protection ended at {until}; it goes on until somebody licensed takes its GPUs"),
@@ -214,6 +217,9 @@ impl Running {
             (None, ..) => "none".to_owned(),
         };
         page.say("guarded", &protection);
+        for (number, blocker) in self.turn.iter().enumerate() {
+            page.say(if number == 0 { "its turn" } else { "" }, blocker);
+        }
         if let (Some(leaving), Some(by)) = (&self.leaving, &self.leaving_by) {
             page.say("leaves", &format!("it has been told to leave, by {leaving}, and must have left by {by}"));
         }

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use stipend_core::id::{BudgetId, UserId};
 use stipend_core::quantity::{Gpus, Ppm, Span, Time};
-use stipend_core::spec::{Gang, OnPreempt, WorkloadSpec};
+use stipend_core::spec::{Gang, OnPreempt, Start, WorkloadSpec};
 use toml::Spanned;
 
 /// `[[behaviours]]`.
@@ -150,7 +150,8 @@ fn squat(job: &Job, recipe: &Recipe) -> Job {
         priority: TOP,
         ..(*job.spec).clone()
     };
-    Job { spec: Arc::new(spec), work: job.work * HOLD, useful: Ppm(Ppm::ONE.0 / HOLD as u32), ..job.clone() }
+    // Whoever squats on a session does not use it.
+    Job { spec: Arc::new(spec), work: job.work * HOLD, input: None, useful: Ppm(Ppm::ONE.0 / HOLD as u32), ..job.clone() }
 }
 
 fn inflate(job: &Job, recipe: &Recipe) -> Job {
@@ -175,7 +176,8 @@ fn camp(job: Job) -> Jobs {
     let whole = job.work.0 / EXPRESS.0.0;
     let rest = Span(job.work.0 % EXPRESS.0.0);
     let spec = Arc::new(WorkloadSpec { min_runtime: EXPRESS.0, expected_runtime: Some(EXPRESS.0), ..(*job.spec).clone() });
-    let link = |work: Span, fails| Job { spec: spec.clone(), work, fails, checkpoint_every: EXPRESS.0, ..job };
+    let link =
+        |work: Span, fails| Job { spec: spec.clone(), work, fails, checkpoint_every: EXPRESS.0, unprotected_every: EXPRESS.0, ..job };
     let lengths = (0..whole).map(|_| EXPRESS.0).chain((rest > Span::ZERO).then_some(rest));
     let mut later: VecDeque<Job> = lengths.map(|work| link(work, false)).collect();
     if let Some(last) = later.back_mut() {
@@ -186,7 +188,8 @@ fn camp(job: Job) -> Jobs {
 
 fn end_work(job: &Job, recipe: &Recipe) -> Job {
     let limit = job.spec.expected_runtime.unwrap_or(job.work).max(job.work).min(recipe.end_max);
-    let spec = WorkloadSpec { min_runtime: limit, time_limit: Some(limit), on_preempt: OnPreempt::End, ..(*job.spec).clone() };
+    let (on_preempt, start) = (OnPreempt::End, Start::Guaranteed);
+    let spec = WorkloadSpec { min_runtime: limit, time_limit: Some(limit), on_preempt, start, ..(*job.spec).clone() };
     Job { spec: Arc::new(spec), ..job.clone() }
 }
 
@@ -226,7 +229,7 @@ fn unwanted(job: &Job, recipe: &Recipe) -> Job {
 fn without_contract(job: &Job, at: Time) -> Job {
     let spec =
         WorkloadSpec { min_runtime: Span::ZERO, time_limit: None, on_preempt: can_go_on(job.spec.on_preempt), ..(*job.spec).clone() };
-    Job { spec: Arc::new(spec), ..job.clone() }
+    Job { spec: Arc::new(spec), cancel_after: Some(Span(WEEK.0 - at.0 % WEEK.0)), ..job.clone() }
 }
 
 /// What holds GPUs without a limit cannot be `end` work.
@@ -249,6 +252,9 @@ mod tests {
             min_runtimes: vec![Span::hours(1)],
             min_runtime_max: Span::hours(8),
             end_max: Span::hours(24),
+            start: None,
+            kind: stipend_core::spec::WorkloadKind::Batch,
+            input: None,
             resume: 0.5,
             restart: 0.3,
             time_limit: None,

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use stipend_core::id::{BudgetId, UserId};
 use stipend_core::knobs::Knobs;
 use stipend_core::quantity::{Ppm, Span, Time};
-use stipend_core::spec::{Gang, Pools};
+use stipend_core::spec::{Gang, Pools, Start, WorkloadKind};
 
 /// A leaf budget of the lab.
 #[derive(Clone, Debug)]
@@ -144,6 +144,9 @@ impl Lab {
             min_runtimes: [1, 2, 4, 8].into_iter().map(|h| Span::hours(h).min(self.knobs.min_runtime_max)).collect(),
             min_runtime_max: self.knobs.min_runtime_max,
             end_max: self.knobs.end_max,
+            start: self.file.start.map(Start::from),
+            kind: WorkloadKind::Batch,
+            input: None,
             resume,
             restart: (1.0 - resume) / 2.0,
             time_limit: None,

@@ -1,5 +1,6 @@
 //! `[lab]` as it is written.
 
+use crate::scenario::file_work::StartText;
 use crate::scenario::length::{Fraction, Length};
 use serde::Deserialize;
 use stipend_core::quantity::{Ppm, Span};
@@ -31,6 +32,8 @@ pub(crate) struct LabFile {
     pub(crate) large_claim_min: Fraction,
     /// Outstanding unallocated GPUs, as a part of the allocated ones.
     pub(crate) unallocated: Fraction,
+    /// Whether its work may start before its turn. Default: what can resume may.
+    pub(crate) start: Option<StartText>,
     /// The part of the medium and unallocated work that can resume; the rest is half `restart`, half `end`.
     pub(crate) resume: Fraction,
     /// The same of the large work.
@@ -58,6 +61,7 @@ impl Default for LabFile {
             large: part(380_000),
             large_claim_min: part(35_000),
             unallocated: part(220_000),
+            start: None,
             resume: part(800_000),
             large_resume: part(950_000),
             think: Length(Span::minutes(15)),

@@ -1,11 +1,11 @@
 //! How the workloads of a stream are drawn: size, work, contract.
 
-use crate::job::{Job, checkpoint_default};
+use crate::job::{Input, Job, checkpoint_default, start_default, unprotected_default};
 use crate::random::Random;
 use std::sync::Arc;
 use stipend_core::id::{BudgetId, UserId};
 use stipend_core::quantity::{Ppm, Span};
-use stipend_core::spec::{Gang, OnPreempt, Pools, WorkloadKind, WorkloadSpec};
+use stipend_core::spec::{Gang, OnPreempt, Pools, Start, WorkloadKind, WorkloadSpec};
 
 /// The distribution of the workloads of a stream.
 #[derive(Clone, Debug)]
@@ -24,6 +24,11 @@ pub(crate) struct Recipe {
     pub(crate) min_runtime_max: Span,
     /// The longest time limit that `end` work declares.
     pub(crate) end_max: Span,
+    /// Whether its work may start before its turn, where that is said.
+    pub(crate) start: Option<Start>,
+    /// Batch work or sessions, and how these are used.
+    pub(crate) kind: WorkloadKind,
+    pub(crate) input: Option<Input>,
     /// The part that can resume.
     pub(crate) resume: f64,
     /// The part that restarts; the rest ends.
@@ -97,15 +102,19 @@ impl Recipe {
             time_limit,
             expected_runtime,
             on_preempt,
+            start: self.start.filter(|_| on_preempt != OnPreempt::End).unwrap_or_else(|| start_default(on_preempt, min_runtime)),
             priority: self.priority,
             checkpoint_every: (on_preempt == OnPreempt::Resume).then_some(checkpoint_every),
-            kind: WorkloadKind::Batch,
+            kind: self.kind,
         };
+        let unprotected_every = unprotected_default(checkpoint_every);
         Job {
             spec: Arc::new(spec),
             work,
             fails,
             checkpoint_every,
+            unprotected_every,
+            input: self.input,
             stream: Some(stream),
             useful: self.useful,
             resumes: false,
@@ -151,6 +160,9 @@ mod tests {
             min_runtimes: min_runtimes.iter().map(|&h| Span::hours(h)).collect(),
             min_runtime_max: Span::hours(8),
             end_max: Span::hours(24),
+            start: None,
+            kind: WorkloadKind::Batch,
+            input: None,
             resume,
             restart,
             time_limit: None,

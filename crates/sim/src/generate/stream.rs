@@ -3,8 +3,9 @@
 use super::behaviour::{Behaviour, Jobs};
 use super::phases::Phases;
 use super::recipe::{Recipe, WorkLengths};
-use crate::job::Job;
+use crate::job::{Input, Job};
 use crate::random::{Random, cumulative};
+use crate::scenario::file_work::StartText;
 use crate::scenario::length::{At, Fraction, GangText, Length};
 use serde::Deserialize;
 use std::collections::VecDeque;
@@ -12,7 +13,7 @@ use std::sync::Arc;
 use stipend_core::id::{BudgetId, UserId};
 use stipend_core::knobs::Knobs;
 use stipend_core::quantity::{Ppm, Span, Time};
-use stipend_core::spec::{Gang, Pools};
+use stipend_core::spec::{Gang, Pools, Start, WorkloadKind};
 use toml::Spanned;
 
 /// `[[streams]]`.
@@ -55,6 +56,11 @@ pub(crate) struct StreamFile {
     /// Contracts, one of them each time; none is unallocated work.
     #[serde(default)]
     pub(crate) min_runtimes: Vec<Length>,
+    /// Whether its work is sessions, used while they run; a user has one at a time. Default false.
+    #[serde(default)]
+    pub(crate) session: bool,
+    /// Whether its work may start before its turn. Default: what can resume may.
+    pub(crate) start: Option<StartText>,
     /// The part that can resume. Default 1.
     pub(crate) resume: Option<Fraction>,
     /// The part that restarts; the rest ends: its work is cut to the knob `end_max`. Default 0.
@@ -202,6 +208,9 @@ impl StreamFile {
             min_runtimes: self.min_runtimes.iter().map(|&m| m.into()).filter(|&m| m > Span::ZERO).collect(),
             min_runtime_max: knobs.min_runtime_max,
             end_max: knobs.end_max,
+            start: self.start.map(Start::from),
+            kind: if self.session { WorkloadKind::Session } else { WorkloadKind::Batch },
+            input: self.session.then_some(Input::ALWAYS),
             resume: self.resume.map_or(1.0, Fraction::value),
             restart: self.restart.value(),
             time_limit: self.time_limit.map(Fraction::value),

@@ -72,6 +72,18 @@ pub(super) fn event(entry: &Entry, names: &dyn Names) -> LogEvent {
             let (workload, attempt) = of(lease);
             LogEvent::Running(Running { workload, attempt, protected_until_ms: protected_until.map(ms) })
         }
+        Entry::Promoted { lease, protected_until, why } => {
+            let (workload, attempt) = of(lease);
+            LogEvent::Promoted(Promoted { workload, attempt, protected_until_ms: protected_until.map(ms), why: why.text(names) })
+        }
+        Entry::Renewed { lease, protected_until, why } => {
+            let (workload, attempt) = of(lease);
+            LogEvent::Renewed(Renewed { workload, attempt, protected_until_ms: ms(*protected_until), why: why.text(names) })
+        }
+        Entry::Input { lease } => {
+            let (workload, attempt) = of(lease);
+            LogEvent::Input(Input { workload, attempt })
+        }
         Entry::Checkpoint { lease } => {
             let (workload, attempt) = of(lease);
             LogEvent::Checkpoint(Checkpoint { workload, attempt })
@@ -232,7 +244,10 @@ fn submitted(id: WorkloadId, of: &spec::WorkloadSpec, first: &entry::InPool, cla
             spec::OnPreempt::End => OnPreempt::End,
         },
         checkpoint_every_ms: of.checkpoint_every.map(|span| span.0),
-        start: None,
+        start: (first.min_runtime.0 > 0).then_some(match of.start {
+            spec::Start::Guaranteed => Start::Guaranteed,
+            spec::Start::Whenever => Start::Whenever,
+        }),
         priority: of.priority,
         kind: match of.kind {
             spec::WorkloadKind::Batch => Kind::Batch,

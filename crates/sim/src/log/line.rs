@@ -57,6 +57,9 @@ events! {
     "held" Held,
     "started" Started,
     "running" Running,
+    "promoted" Promoted,
+    "renewed" Renewed,
+    "input" Input,
     "checkpoint" Checkpoint,
     "preempting" Preempting,
     "stopping" Stopping,
@@ -90,6 +93,8 @@ words! {
     Severity { Maintenance, Sick, Critical }
     /// What happens to a workload when it is preempted.
     OnPreempt { Resume, Restart, End }
+    /// Whether it may start before its contract can.
+    Start { Guaranteed, Whenever }
     /// Batch work, or somebody at a keyboard.
     Kind { Batch, Session }
     /// The class of a request, for reports.
@@ -184,9 +189,9 @@ pub struct Submitted {
     /// How often it says that it banks its progress.
     #[serde(deserialize_with = "present")]
     pub checkpoint_every_ms: Option<i64>,
-    /// No part makes it yet.
+    /// `null` for work without a contract.
     #[serde(deserialize_with = "present")]
-    pub start: Option<String>,
+    pub start: Option<Start>,
     pub priority: i16,
     pub kind: Kind,
     pub class: Class,
@@ -251,6 +256,32 @@ pub struct Running {
     pub attempt: u32,
     #[serde(deserialize_with = "present")]
     pub protected_until_ms: Option<i64>,
+}
+
+/// A lease that ran unallocated got its contract where it is.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Promoted {
+    pub workload: String,
+    pub attempt: u32,
+    #[serde(deserialize_with = "present")]
+    pub protected_until_ms: Option<i64>,
+    pub why: String,
+}
+
+/// A session got its contract once more.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Renewed {
+    pub workload: String,
+    pub attempt: u32,
+    pub protected_until_ms: i64,
+    pub why: String,
+}
+
+/// Somebody used a session, for the first time since its contract began.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Input {
+    pub workload: String,
+    pub attempt: u32,
 }
 
 /// It banked its progress.

@@ -25,6 +25,8 @@ pub(super) fn check(line: &Line) -> Result<(), String> {
         LogEvent::Budgets(tree) => tree.budgets.iter().try_for_each(check_budget),
         LogEvent::Submitted(submitted) => check_submitted(submitted),
         LogEvent::Running(running) => maybe_time("protected_until_ms", running.protected_until_ms),
+        LogEvent::Renewed(renewed) => time("protected_until_ms", renewed.protected_until_ms),
+        LogEvent::Promoted(promoted) => maybe_time("protected_until_ms", promoted.protected_until_ms),
         LogEvent::Preempting(preempting) => time("stop_by_ms", preempting.stop_by_ms),
         LogEvent::Reserved(reserved) => time("latest_start_ms", reserved.latest_start_ms),
         LogEvent::Stopping(stopping) => time("grace_ms", stopping.grace_ms),
@@ -40,6 +42,7 @@ pub(super) fn check(line: &Line) -> Result<(), String> {
         | LogEvent::Held(_)
         | LogEvent::Started(_)
         | LogEvent::Checkpoint(_)
+        | LogEvent::Input(_)
         | LogEvent::Spared(_)
         | LogEvent::Hold(_)
         | LogEvent::Unhold(_)

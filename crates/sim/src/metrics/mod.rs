@@ -200,6 +200,8 @@ impl Metrics {
             class,
             phase: Phase::Waiting,
             ran: false,
+            early: false,
+            running: None,
             over_claim: class != Class::Unallocated && self.of(pool).delivery.exceeds_claim(budget, Gpus(charged)),
         };
         self.counts.submitted += u64::from(self.counts(at) && self.is_counted(&row));
@@ -235,7 +237,7 @@ impl Metrics {
         }
     }
 
-    fn started(&mut self, at: Time, lease: LeaseId, pool: PoolId, placement: &Placement) {
+    fn started(&mut self, at: Time, lease: LeaseId, pool: PoolId, occupancy: Occupancy, placement: &Placement) {
         let Some(row) = self.roster.get_mut(lease.workload) else { return };
         if row.pool != pool {
             self.move_to(at, lease.workload, pool);
@@ -243,7 +245,8 @@ impl Metrics {
         let Some(row) = self.roster.get_mut(lease.workload) else { return };
         row.phase = Phase::Leased;
         row.placement = Some(placement.clone());
-        let (budget, charged, allocated) = (row.budget, row.charged, row.allocated());
+        row.early = row.allocated() && occupancy == Occupancy::Unallocated;
+        let (budget, charged, allocated) = (row.budget, row.charged, row.allocated() && !row.early);
         if allocated {
             self.of(pool).delivery.change(at, budget, Change::Start(charged));
         }
@@ -263,6 +266,15 @@ impl Metrics {
     /// All members run: a wait is over.
     fn running(&mut self, at: Time, lease: LeaseId) {
         let Some(row) = self.roster.get_mut(lease.workload) else { return };
+        row.running = Some(at);
+        if !row.early {
+            self.served(at, lease.workload);
+        }
+    }
+
+    /// A wait is over at `at`: it runs, and its turn has come.
+    fn served(&mut self, at: Time, workload: WorkloadId) {
+        let Some(row) = self.roster.get_mut(workload) else { return };
         if !row.ran {
             row.ran = true;
             let row = row.clone();
@@ -272,10 +284,34 @@ impl Metrics {
         }
     }
 
+    /// A lease that ran before its turn got its contract.
+    fn promoted(&mut self, at: Time, lease: LeaseId) {
+        let Some(row) = self.roster.get_mut(lease.workload) else { return };
+        row.early = false;
+        let (pool, budget, charged, runs) = (row.pool, row.budget, row.charged, row.running.is_some());
+        let gpus = row.placement.as_ref().map_or(0, |placement| i64::from(roster::gpus(placement).0));
+        let books = self.of(pool);
+        books.totals.level.unallocated -= gpus;
+        books.totals.level.allocated += gpus;
+        books.delivery.change(at, budget, Change::Start(charged));
+        if runs {
+            self.served(at, lease.workload);
+        }
+    }
+
     fn ended(&mut self, at: Time, workload: WorkloadId, outcome: Outcome) {
+        // What comes to its end before its turn needs none any more: it has waited until it ran.
+        let early_end = self.roster.get(workload).filter(|row| row.early && matches!(outcome, Outcome::Completed | Outcome::Failed));
+        if let Some(ran_from) = early_end.and_then(|row| row.running) {
+            self.served(ran_from, workload);
+        }
         let Some(row) = self.roster.get_mut(workload) else { return };
         let before = row.clone();
-        (row.phase, row.placement, row.waiting_since) = (Phase::Over, None, at);
+        (row.phase, row.placement, row.running) = (Phase::Over, None, None);
+        // Who ran before its turn waits for it all the time.
+        if !before.early {
+            row.waiting_since = at;
+        }
         match before.phase {
             Phase::Waiting => self.unqueue(at, &before),
             Phase::Leased => self.stopped(at, &before),
@@ -293,14 +329,14 @@ impl Metrics {
                 self.roster.remove(workload);
             }
             Outcome::Cancelled => {
-                if before.phase == Phase::Waiting && !before.ran {
+                if (before.phase == Phase::Waiting || before.early) && !before.ran {
                     self.first_wait(at, &before, false);
                 }
                 self.roster.remove(workload);
             }
             Outcome::Preempted => {
                 self.counts.preemptions += counts;
-                self.counts.preemptions_allocated += counts * u64::from(before.allocated());
+                self.counts.preemptions_allocated += counts * u64::from(before.allocated() && !before.early);
             }
             Outcome::NodeLost | Outcome::StartTimeout => {}
         }
@@ -308,7 +344,9 @@ impl Metrics {
 
     fn requeued(&mut self, at: Time, workload: WorkloadId) {
         let Some(row) = self.roster.get_mut(workload) else { return };
-        (row.phase, row.waiting_since) = (Phase::Waiting, at);
+        row.phase = Phase::Waiting;
+        row.waiting_since = if row.early { row.waiting_since } else { at };
+        row.early = false;
         row.settle_in(row.home);
         let row = row.clone();
         self.queue(at, &row);
@@ -335,10 +373,11 @@ impl Metrics {
         if row.allocated() {
             let books = self.of(row.pool);
             books.totals.level.demand(row.class, -i64::from(row.charged));
-            books.delivery.change(at, row.budget, Change::Stop(row.charged));
+            let change = if row.early { Change::Unqueue(row.charged) } else { Change::Stop(row.charged) };
+            books.delivery.change(at, row.budget, change);
         }
         if let Some(placement) = &row.placement {
-            self.lease_gpus(at, row.pool, placement, row.allocated(), -1);
+            self.lease_gpus(at, row.pool, placement, row.allocated() && !row.early, -1);
         }
     }
 
@@ -407,7 +446,8 @@ impl Observer for Metrics {
             }
             Entry::Eligible { workload } => self.eligible(at, *workload),
             Entry::Held { workload, .. } => self.held(at, *workload),
-            Entry::Started { lease, pool, placement, .. } => self.started(at, *lease, *pool, placement),
+            Entry::Started { lease, pool, occupancy, placement, .. } => self.started(at, *lease, *pool, *occupancy, placement),
+            Entry::Promoted { lease, .. } => self.promoted(at, *lease),
             Entry::Running { lease, .. } => self.running(at, *lease),
             Entry::Ended { workload, outcome, .. } => self.ended(at, *workload, *outcome),
             Entry::Requeued { workload } => self.requeued(at, *workload),
@@ -450,7 +490,9 @@ impl Observer for Metrics {
         self.promises.end(at);
         for row in self.roster.take() {
             match row.phase {
-                Phase::Waiting if !row.ran => self.first_wait(at, &row, false),
+                Phase::Waiting | Phase::Leased if !row.ran && (row.early || row.phase == Phase::Waiting) => {
+                    self.first_wait(at, &row, false);
+                }
                 Phase::Waiting if row.allocated() && self.counts(row.waiting_since) && self.is_counted(&row) => {
                     self.waits.requeued.record_unstarted(at - row.waiting_since);
                 }

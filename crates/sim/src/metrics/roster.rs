@@ -38,8 +38,12 @@ pub(super) struct Row {
     pub charged: u32,
     pub class: Class,
     pub phase: Phase,
-    /// All its members ran at once at least once.
+    /// All its members ran at once at least once, not counting time before its turn.
     pub ran: bool,
+    /// It holds GPUs before its turn: it has a contract and runs without it.
+    pub early: bool,
+    /// Since when the members of its present lease run.
+    pub running: Option<Time>,
     /// Its gang is larger than its leaf's claim.
     pub over_claim: bool,
 }

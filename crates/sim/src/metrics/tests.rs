@@ -74,6 +74,8 @@ impl Tape {
             work: Span::minutes(60),
             fails: false,
             checkpoint_every: Span::hours(1),
+            unprotected_every: Span::minutes(30),
+            input: None,
             stream: None,
             useful: Ppm::ONE,
             resumes: false,

@@ -26,7 +26,7 @@ pub(super) fn gantt(run: &Recorder) -> Block {
 }
 
 fn leases(run: &Recorder, block: &mut Block) {
-    let [mut workload, mut attempt, mut start, mut running, mut protected, mut end, mut state] = <[Column; 7]>::default();
+    let [mut workload, mut attempt, mut start, mut running, mut promoted, mut protected, mut end, mut state] = <[Column; 8]>::default();
     for bar in run.drawn() {
         let from = seconds(bar.start);
         workload.step(bar.lease.workload.0.into());
@@ -35,12 +35,13 @@ fn leases(run: &Recorder, block: &mut Block) {
         // 0 where there is nothing; else seconds since the start, and one.
         let since_start = |at: Option<Time>| at.map_or(0, |at| u64::try_from(seconds(at) - from + 1).unwrap_or(1));
         running.number(since_start(bar.running));
+        promoted.number(since_start(bar.promoted));
         protected.number(since_start(bar.protected_until));
         end.number(since_start(bar.end.map(|(at, _)| at)));
         state.number(outcome(bar) * 2 + u64::from(bar.occupancy == Occupancy::Unallocated));
     }
-    let columns = [workload, attempt, start, running, protected, end, state];
-    let names = ["workload", "attempt", "start", "running", "protected", "end", "state"];
+    let columns = [workload, attempt, start, running, promoted, protected, end, state];
+    let names = ["workload", "attempt", "start", "running", "promoted", "protected", "end", "state"];
     names.into_iter().zip(columns).for_each(|(name, column)| block.add(name, column));
 }
 

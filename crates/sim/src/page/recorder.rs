@@ -19,6 +19,8 @@ pub(super) struct Bar {
     pub start: Time,
     /// When all its members ran.
     pub running: Option<Time>,
+    /// When it was promoted from unallocated to its contract.
+    pub promoted: Option<Time>,
     pub protected_until: Option<Time>,
     /// `None` while it lasts.
     pub end: Option<(Time, Outcome)>,
@@ -122,6 +124,7 @@ impl Observer for Recorder<'_> {
                     placement: placement.clone(),
                     start: at,
                     running: None,
+                    promoted: None,
                     protected_until: None,
                     end: None,
                     why_start,
@@ -131,6 +134,16 @@ impl Observer for Recorder<'_> {
             Entry::Running { lease, protected_until } => {
                 if let Some(bar) = self.bar(*lease) {
                     (bar.running, bar.protected_until) = (Some(at), *protected_until);
+                }
+            }
+            Entry::Promoted { lease, protected_until, .. } => {
+                if let Some(bar) = self.bar(*lease) {
+                    (bar.promoted, bar.protected_until) = (Some(at), *protected_until);
+                }
+            }
+            Entry::Renewed { lease, protected_until, .. } => {
+                if let Some(bar) = self.bar(*lease) {
+                    bar.protected_until = Some(*protected_until);
                 }
             }
             Entry::Preempting { lease, why, .. } => {

@@ -1,8 +1,10 @@
 //! Workloads and happenings of a scenario file, field by field as they are written.
 
 use super::length::{At, GangText, Length};
+use crate::job::Input;
 use serde::Deserialize;
-use stipend_core::spec::{OnPreempt, Severity, WorkloadKind};
+use stipend_core::quantity::Span;
+use stipend_core::spec::{OnPreempt, Severity, Start, WorkloadKind};
 use toml::Spanned;
 
 /// `on_preempt` of a workload.
@@ -21,6 +23,23 @@ impl From<OnPreemptText> for OnPreempt {
             OnPreemptText::Resume => OnPreempt::Resume,
             OnPreemptText::Restart => OnPreempt::Restart,
             OnPreemptText::End => OnPreempt::End,
+        }
+    }
+}
+
+/// `start` of a workload.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum StartText {
+    Guaranteed,
+    Whenever,
+}
+
+impl From<StartText> for Start {
+    fn from(text: StartText) -> Start {
+        match text {
+            StartText::Guaranteed => Start::Guaranteed,
+            StartText::Whenever => Start::Whenever,
         }
     }
 }
@@ -63,6 +82,9 @@ pub(crate) struct WorkloadFile {
     /// `resume` (default), `restart` or `end`.
     #[serde(default)]
     pub(crate) on_preempt: OnPreemptText,
+    /// `guaranteed`: it starts with its contract or not at all; `whenever`: rather than wait beside idle GPUs it starts unallocated.
+    /// Default: `whenever` for `resume` work.
+    pub(crate) start: Option<StartText>,
     /// Order inside its budget. Default 0.
     #[serde(default)]
     pub(crate) priority: i16,
@@ -76,9 +98,13 @@ pub(crate) struct WorkloadFile {
     /// Whether the scheduler is told `checkpoint_every`. Default true.
     #[serde(default = "yes")]
     pub(crate) checkpoint_known: bool,
-    /// Interactive work. Default false.
+    /// Interactive work, on at most 8 GPUs; one for each user and pool. Default false.
     #[serde(default)]
     pub(crate) session: bool,
+    /// How often a session is used while it runs; `0s` is never. Default 10 min.
+    pub(crate) input_every: Option<Length>,
+    /// For how long from its submission on it is used. Default: always.
+    pub(crate) input_for: Option<Length>,
     /// How many alike are submitted at once, named `name-1`, `name-2`, … Default 1.
     #[serde(default = "single")]
     pub(crate) count: u32,
@@ -93,6 +119,13 @@ fn single() -> u32 {
 }
 
 impl WorkloadFile {
+    /// How a session is used.
+    pub(crate) fn input(&self) -> Option<Input> {
+        let every = self.input_every.map_or(Input::ALWAYS.every, Span::from);
+        let lasts = self.input_for.map_or(Input::ALWAYS.lasts, Span::from);
+        (self.session && every > Span::ZERO).then_some(Input { every, lasts })
+    }
+
     /// Batch or session.
     pub(crate) fn kind(&self) -> WorkloadKind {
         if self.session { WorkloadKind::Session } else { WorkloadKind::Batch }

@@ -3,7 +3,7 @@
 mod budgets;
 pub mod error;
 mod file;
-mod file_work;
+pub(crate) mod file_work;
 mod fit;
 mod knobs;
 pub(crate) mod length;

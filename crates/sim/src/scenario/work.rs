@@ -6,13 +6,13 @@ use super::resolve::Parts;
 use super::{Happening, Listed, StreamPlan};
 use crate::generate::behaviour::Behaviour;
 use crate::generate::stream::{Owner, Pace, Stream, StreamFile};
-use crate::job::{Job, checkpoint_default};
+use crate::job::{Job, checkpoint_default, start_default, unprotected_default};
 use crate::random::{Purpose, Random};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use stipend_core::id::{NodeId, WorkloadId};
 use stipend_core::quantity::{Ppm, Span, Time};
-use stipend_core::spec::{Gang, OnPreempt, WorkloadSpec};
+use stipend_core::spec::{Gang, OnPreempt, Start, WorkloadSpec};
 use toml::Spanned;
 
 impl Parts<'_> {
@@ -81,15 +81,19 @@ impl Parts<'_> {
             time_limit,
             expected_runtime: file.expected_runtime.as_ref().map(|expected| expected.get_ref().0),
             on_preempt,
+            start: file.start.map_or_else(|| start_default(on_preempt, min_runtime), Start::from),
             priority: file.priority,
             checkpoint_every: (on_preempt == OnPreempt::Resume && file.checkpoint_known).then_some(checkpoint_every),
             kind: file.kind(),
         };
+        let unprotected_every = if file.checkpoint_every.is_some() { checkpoint_every } else { unprotected_default(checkpoint_every) };
         Ok(Job {
             spec: Arc::new(spec),
             work: file.work.get_ref().0,
             fails: file.fails,
             checkpoint_every,
+            unprotected_every,
+            input: file.input(),
             stream: None,
             useful: Ppm::ONE,
             resumes: false,

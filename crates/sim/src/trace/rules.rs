@@ -1,7 +1,7 @@
 //! How a trace's rows become contracts: what the file does not say, the scenario's rules say.
 
 use super::{Reading, Row, TeamFrom, Trace};
-use crate::job::{Job, checkpoint_default};
+use crate::job::{Job, checkpoint_default, start_default, unprotected_default};
 use crate::random::mix;
 use crate::scenario::length::{Fraction, Length};
 use serde::Deserialize;
@@ -200,15 +200,19 @@ impl Rules {
             time_limit,
             expected_runtime,
             on_preempt,
+            start: start_default(on_preempt, min_runtime),
             priority: row.priority,
             checkpoint_every: (on_preempt == OnPreempt::Resume).then_some(checkpoint_every),
             kind: WorkloadKind::Batch,
         };
+        let unprotected_every = terms.checkpoint_every.unwrap_or_else(|| unprotected_default(checkpoint_every));
         Job {
             spec: Arc::new(spec),
             work,
             fails: row.outcome.fails(),
             checkpoint_every,
+            unprotected_every,
+            input: None,
             stream: None,
             useful: Ppm::ONE,
             resumes: false,

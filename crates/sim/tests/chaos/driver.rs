@@ -8,7 +8,7 @@ use stipend_core::entry::Entry;
 use stipend_core::event::{Event, Exit};
 use stipend_core::id::{BudgetId, LeaseId, NodeId, PoolId, WorkloadId};
 use stipend_core::quantity::{Ppm, Span, Time};
-use stipend_core::spec::{BudgetSpec, Changeset, NodeState, PoolShare, Severity};
+use stipend_core::spec::{BudgetSpec, Changeset, NodeState, PoolShare, Severity, WorkloadKind};
 
 /// One step of a journal.
 #[derive(Clone)]
@@ -39,6 +39,7 @@ struct Driver<S: Subject> {
     budgets: BTreeMap<BudgetId, BudgetSpec>,
     workloads: u32,
     waiting: BTreeSet<WorkloadId>,
+    sessions: BTreeSet<WorkloadId>,
     leases: BTreeMap<LeaseId, Vec<NodeId>>,
     gone: Vec<LeaseId>,
     states: BTreeMap<NodeId, NodeState>,
@@ -60,6 +61,7 @@ pub(crate) fn run<S: Subject>(seed: u64, events: u64, naming: Naming, subject: S
         budgets: BTreeMap::new(),
         workloads: 0,
         waiting: BTreeSet::new(),
+        sessions: BTreeSet::new(),
         leases: BTreeMap::new(),
         gone: Vec::new(),
         states: BTreeMap::new(),
@@ -164,7 +166,13 @@ impl<S: Subject> Driver<S> {
                 }
                 Entry::Running { lease, .. } => self.runs(*lease),
                 Entry::Stopping { lease, grace } => self.stops(*lease, *grace),
-                Entry::Submitted { workload, .. } | Entry::Requeued { workload } => _ = self.waiting.insert(*workload),
+                Entry::Submitted { workload, spec, .. } => {
+                    self.waiting.insert(*workload);
+                    if spec.kind == WorkloadKind::Session {
+                        self.sessions.insert(*workload);
+                    }
+                }
+                Entry::Requeued { workload } => _ = self.waiting.insert(*workload),
                 Entry::Ended { workload, attempt, .. } => {
                     self.waiting.remove(workload);
                     let lease = LeaseId { workload: *workload, attempt: attempt.unwrap_or(0) };
@@ -208,6 +216,10 @@ impl<S: Subject> Driver<S> {
         self.later(work, Event::LeaseEnded { lease, exit });
         for part in 1..=self.dice.from(0, 3) {
             self.later(work * part / 4, Event::Checkpointed { lease });
+        }
+        // Sessions are used now and then; what is no session has no input. No dice are thrown for it.
+        if self.sessions.contains(&lease.workload) || lease.workload.0.is_multiple_of(16) {
+            (1..=4).for_each(|part| self.later(work * part / 5 + 1, Event::Input { lease }));
         }
     }
 

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use stipend_core::Scheduler;
 use stipend_core::counterfactual::{Change, Counterfactual, Instead};
-use stipend_core::entry::Entry;
+use stipend_core::entry::{Entry, Occupancy};
 use stipend_core::event::Event;
 use stipend_core::id::{BlockId, NodeId, PoolId, WorkloadId};
 use stipend_core::inquiry::Answer;
@@ -166,15 +166,19 @@ fn holds(
         change => anew(s, id, next, change.spec(spec).expect("it changes the request")),
     };
     let begins = if matches!(one.change, Change::Cap { .. }) { id } else { next };
-    match (&one.instead, begun(&log, begins)) {
+    // What would only run before its turn was not meant.
+    let due = |spec: &WorkloadSpec| if spec.min_runtime.0 > 0 { Occupancy::Allocated } else { Occupancy::Unallocated };
+    match (&one.instead, begun(&log, begins, due(&one.change.spec(spec).unwrap_or_else(|| spec.clone())))) {
         (Instead::Starts { placement, .. }, Some((true, is))) if *placement == is => seen.starts += 1,
         (Instead::Takes { placement, .. }, Some((false, is))) if *placement == is => seen.takes += 1,
         (_, is) => return Err(format!("{one:?} is not so: {is:?}")),
     }
     let Some(beyond) = beyond(&one.change) else { return Ok(()) };
     seen.thresholds += 1;
-    let log = anew(s, id, next, beyond.spec(spec).expect("it changes the request"));
-    begun(&log, next).map_or(Ok(()), |_| Err(format!("{one:?}: {beyond:?} does it, too")))
+    let beyond_spec = beyond.spec(spec).expect("it changes the request");
+    let due = due(&beyond_spec);
+    let log = anew(s, id, next, beyond_spec);
+    begun(&log, next, due).map_or(Ok(()), |_| Err(format!("{one:?}: {beyond:?} does it, too")))
 }
 
 fn anew(s: &Scheduler, id: WorkloadId, next: WorkloadId, spec: WorkloadSpec) -> Vec<Entry> {
@@ -194,9 +198,9 @@ fn done(s: &Scheduler, events: &[Event]) -> Vec<Entry> {
 }
 
 /// Where a workload starts (`true`) or has GPUs held for it (`false`).
-fn begun(log: &[Entry], id: WorkloadId) -> Option<(bool, stipend_core::entry::Placement)> {
+fn begun(log: &[Entry], id: WorkloadId, due: Occupancy) -> Option<(bool, stipend_core::entry::Placement)> {
     let started = log.iter().find_map(|entry| match entry {
-        Entry::Started { lease, placement, .. } if lease.workload == id => Some((true, placement.clone())),
+        Entry::Started { lease, placement, occupancy, .. } if lease.workload == id && *occupancy == due => Some((true, placement.clone())),
         _ => None,
     });
     let held = || {

@@ -117,7 +117,7 @@ fn laws_hold_in_random_histories() {
     }
     // A law with nothing to check is not a law kept.
     assert!(seen.preemptions_for_claimants > 0 && seen.standings_compared > 0 && seen.refunds > 0 && seen.holds_started > 0, "{seen}");
-    assert!(seen.promises > 0, "{seen}");
+    assert!(seen.promises > 0 && seen.starts_early > 0 && seen.promotions > 0 && seen.renewals > 0, "{seen}");
     assert!(seen.losses_compared > 0 && seen.express_checks > 0, "{seen}");
     assert!(seen.idle_checks > 0 && seen.used_checks > 0 && seen.preference_checks > 0, "{seen}");
 }
@@ -139,6 +139,9 @@ fn add(sum: &mut audit::Summary, one: &audit::Summary) {
     sum.charges += one.charges;
     sum.refunds += one.refunds;
     sum.promises += one.promises;
+    sum.starts_early += one.starts_early;
+    sum.promotions += one.promotions;
+    sum.renewals += one.renewals;
     sum.idle_checks += one.idle_checks;
     sum.service_checks += one.service_checks;
     sum.used_checks += one.used_checks;
@@ -215,6 +218,10 @@ fn lies_in_the_log_are_found() {
         Lie::NoStart,
         Lie::NoUnreserved,
         Lie::EarlyPromise,
+        Lie::NoPromotion,
+        Lie::LatePromotion,
+        Lie::NoInput,
+        Lie::LateRenewal,
     ];
     for lie in lies {
         let found = (0..10).any(|seed| {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use stipend_core::id::{BlockId, BudgetId, PoolId, UserId};
 use stipend_core::knobs::{Kernel, Knobs};
 use stipend_core::quantity::{Gpus, Ppm, Span};
-use stipend_core::spec::{BudgetSpec, Features, Gang, LeafOrder, NodeSpec, OnPreempt, PoolShare, Pools, WorkloadKind, WorkloadSpec};
+use stipend_core::spec::{BudgetSpec, Features, Gang, LeafOrder, NodeSpec, OnPreempt, PoolShare, Pools, Start, WorkloadKind, WorkloadSpec};
 
 pub(crate) const POOL: PoolId = PoolId(0);
 
@@ -96,6 +96,8 @@ impl Population {
             // What the policy must not look at: any number will do, and no dice are thrown for it.
             expected_runtime: (limit % 3 == 0).then_some(Span(limit)),
             on_preempt,
+            // Mostly what may be: `end` work may not, and is refused now and then. No dice are thrown for it, either.
+            start: if limit % 2 == 0 && (on_preempt != OnPreempt::End || limit % 64 == 0) { Start::Whenever } else { Start::Guaranteed },
             priority: dice.from(-2, 2) as i16,
             checkpoint_every: dice.once_in(2).then(|| Span(dice.around(self.unit))),
             kind: if dice.once_in(10) { WorkloadKind::Session } else { WorkloadKind::Batch },

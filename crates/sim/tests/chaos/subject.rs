@@ -72,6 +72,10 @@ pub(crate) enum Lie {
     NoUnreserved,
     EarlyPromise,
     NoStart,
+    NoPromotion,
+    LatePromotion,
+    NoInput,
+    LateRenewal,
 }
 
 thread_local! {
@@ -145,6 +149,14 @@ impl Lie {
             (Lie::NoUnreserved, Entry::Unreserved { .. }) => None,
             (Lie::EarlyPromise, Entry::Reserved { reservation, workload, pool, latest_start, nodes, why }) => {
                 Some(Entry::Reserved { reservation, workload, pool, latest_start: latest_start - Span::hours(1), nodes, why })
+            }
+            (Lie::NoPromotion, Entry::Promoted { .. }) => None,
+            (Lie::LatePromotion, Entry::Promoted { lease, protected_until, why }) => {
+                Some(Entry::Promoted { lease, protected_until: protected_until.map(|until| until + Span(1)), why })
+            }
+            (Lie::NoInput, Entry::Input { .. }) => None,
+            (Lie::LateRenewal, Entry::Renewed { lease, protected_until, why }) => {
+                Some(Entry::Renewed { lease, protected_until: protected_until + Span(1), why })
             }
             (_, entry) => Some(entry),
         }

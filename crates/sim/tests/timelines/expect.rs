@@ -37,6 +37,10 @@ pub(crate) struct Expect {
     start_order: Vec<String>,
     /// What the first lease is: `allocated` or `unallocated`.
     occupancy: BTreeMap<String, String>,
+    /// When a lease gets its contract where it runs, in whichever attempt.
+    promoted: BTreeMap<String, String>,
+    /// When sessions get their contract once more.
+    renewed: BTreeMap<String, Vec<String>>,
     /// Where the first lease runs: `n0[0-3]`.
     placed: BTreeMap<String, String>,
     /// How long the first lease is protected: `15 min`.
@@ -204,6 +208,17 @@ impl<'a> Check<'a> {
             let seen = self.first(name).map_or("nowhere", |attempt| &attempt.placement);
             self.equal("runs on", name, seen, expected);
         }
+        for (name, expected) in &expect.renewed {
+            let Some(id) = self.id(name) else { continue };
+            let seen: Vec<String> = self.facts.renewed.get(&id).into_iter().flatten().map(|at| self.labels.time(*at)).collect();
+            self.equal("is renewed at", name, &seen.join(", "), &expected.join(", "));
+        }
+        for (name, expected) in &expect.promoted {
+            let Some(id) = self.id(name) else { continue };
+            let seen = self.facts.attempts_of(id).find_map(|attempt| attempt.promoted);
+            let seen = seen.map_or("never".into(), |at| self.labels.time(at));
+            self.equal("is promoted at", name, &seen, expected);
+        }
         for (name, expected) in &expect.protected_for {
             let seen = self.first(name).and_then(|attempt| attempt.protected_for).unwrap_or(Span::ZERO).to_string();
             self.equal("is protected for", name, &seen, expected);
@@ -262,11 +277,18 @@ impl<'a> Check<'a> {
                 path == expected.budget || path.strip_prefix(expected.budget.as_str()).is_some_and(|rest| rest.starts_with('/'))
             };
             let attempts = self.facts.attempts.iter().filter(|attempt| is_below(&self.labels.budget(attempt.budget)));
-            let attempts = attempts.filter(|attempt| format!("{:?}", attempt.occupancy).to_lowercase() == expected.occupancy);
+            let is_allocated = expected.occupancy == "allocated";
             let held = attempts.map(|attempt| {
                 let end = attempt.end.map_or(to, |(at, _)| at.min(to));
-                let gpus = if attempt.occupancy == Occupancy::Allocated { attempt.charged } else { attempt.gpus };
-                gpus.over((end - attempt.from.max(from)).max(Span::ZERO)).0
+                // Before it is promoted a lease is unallocated.
+                let (start, end) = match (attempt.occupancy, attempt.promoted, is_allocated) {
+                    (_, Some(promoted), true) => (promoted, end),
+                    (_, Some(promoted), false) => (attempt.from, end.min(promoted)),
+                    (occupancy, None, is_allocated) if (occupancy == Occupancy::Allocated) == is_allocated => (attempt.from, end),
+                    _ => return 0,
+                };
+                let gpus = if is_allocated { attempt.charged } else { attempt.gpus };
+                gpus.over((end - start.max(from)).max(Span::ZERO)).0
             });
             let seen = held.sum::<i64>() as f64 / 3_600_000.0;
             let what = format!(

@@ -18,6 +18,8 @@ pub(crate) struct Attempt {
     pub(crate) placement: String,
     pub(crate) from: Time,
     pub(crate) protected_for: Option<Span>,
+    /// When it got its contract where it ran; until then it was unallocated.
+    pub(crate) promoted: Option<Time>,
     /// When and how it ended, if it did.
     pub(crate) end: Option<(Time, Outcome)>,
 }
@@ -43,6 +45,8 @@ pub(crate) struct Facts {
     pub(crate) spared: Vec<WorkloadId>,
     /// Refunded GPU · ms by workload.
     pub(crate) refunded: BTreeMap<WorkloadId, i64>,
+    /// When sessions got their contract once more.
+    pub(crate) renewed: BTreeMap<WorkloadId, Vec<Time>>,
     asked: BTreeMap<WorkloadId, (BudgetId, Gpus, Gpus)>,
     /// The last submission, of which a refusal may speak.
     last_job: Option<WorkloadId>,
@@ -92,11 +96,19 @@ impl Observer for Facts {
                     placement,
                     from: at,
                     protected_for: None,
+                    promoted: None,
                     end: None,
                 });
             }
             Entry::Running { lease, protected_until } => {
                 if let Some(attempt) = self.present(lease.workload) {
+                    attempt.protected_for = protected_until.map(|until| until - at);
+                }
+            }
+            Entry::Renewed { lease, .. } => self.renewed.entry(lease.workload).or_default().push(at),
+            Entry::Promoted { lease, protected_until, .. } => {
+                if let Some(attempt) = self.present(lease.workload) {
+                    attempt.promoted = Some(at);
                     attempt.protected_for = protected_until.map(|until| until - at);
                 }
             }

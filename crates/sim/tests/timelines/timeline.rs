@@ -148,6 +148,15 @@ impl Observer for Timeline<'_> {
             Entry::Running { lease, protected_until: Some(until) } => {
                 self.line(at, format!("run {}, protected until {}", name(lease.workload), labels.time(*until)));
             }
+            Entry::Renewed { lease, protected_until, why } => {
+                let (name, until) = (name(lease.workload), labels.time(*protected_until));
+                self.line(at, format!("renew {name}, protected until {until}: {}", why.text(labels)));
+            }
+            Entry::Input { lease } => self.line(at, format!("input {}", name(lease.workload))),
+            Entry::Promoted { lease, protected_until, why } => {
+                let until = protected_until.map_or("once it runs".into(), |until| format!("until {}", labels.time(until)));
+                self.line(at, format!("promote {}, protected {until}: {}", name(lease.workload), why.text(labels)));
+            }
             Entry::Preempting { lease, licence, stop_by, why, .. } => self.preempting(at, *lease, *licence, *stop_by, why),
             Entry::Stopping { lease, .. } if !self.planned.contains(&(at, *lease)) => {
                 self.line(at, format!("stop {}", name(lease.workload)))

@@ -23,15 +23,16 @@ async function ganttOf(index) {
 
 function leasesOf(policy, column) {
   const count = policy.leases;
-  const of = Object.fromEntries(['workload', 'attempt', 'start', 'running', 'protectedUntil', 'end'].map((name) => [name, new Int32Array(count)]));
+  const of = Object.fromEntries(['workload', 'attempt', 'start', 'running', 'promoted', 'protectedUntil', 'end'].map((name) => [name, new Int32Array(count)]));
   const outcome = new Uint8Array(count), unallocated = new Uint8Array(count);
-  const read = Object.fromEntries(['workload', 'attempt', 'start', 'running', 'protected', 'end', 'state'].map((name) => [name, column(name)]));
+  const read = Object.fromEntries(['workload', 'attempt', 'start', 'running', 'promoted', 'protected', 'end', 'state'].map((name) => [name, column(name)]));
   for (let i = 0; i < count; i++) {
     of.workload[i] = read.workload.step();
     of.attempt[i] = read.attempt.number();
     const start = (of.start[i] = read.start.step());
     const later = (value) => (value ? start + value - 1 : NEVER);
     of.running[i] = later(read.running.number());
+    of.promoted[i] = later(read.promoted.number());
     of.protectedUntil[i] = later(read.protected.number());
     of.end[i] = Math.min(later(read.end.number()), policy.end);
     const state = read.state.number();
@@ -160,10 +161,13 @@ function statesOf(bars, lease, each) {
   const running = Math.min(bars.running[lease], end);
   if (start < running) each(STARTING, start, running);
   if (running >= end) return;
-  if (bars.unallocated[lease]) return each(UNALLOCATED, running, end);
+  // Until it is promoted, what starts unallocated is so.
+  const charged = bars.unallocated[lease] ? Math.max(running, Math.min(bars.promoted[lease], end)) : running;
+  if (running < charged) each(UNALLOCATED, running, charged);
+  if (charged >= end) return;
   const protectedUntil = Math.min(bars.protectedUntil[lease], end);
-  if (running < protectedUntil) each(PROTECTED, running, protectedUntil);
-  if (protectedUntil < end) each(PAST, Math.max(protectedUntil, running), end);
+  if (charged < protectedUntil) each(PROTECTED, charged, protectedUntil);
+  if (protectedUntil < end) each(PAST, Math.max(protectedUntil, charged), end);
 }
 
 function place(bars, lease) {

@@ -23,6 +23,7 @@ function aboutLease(bars, lease) {
       ['contract', contract ? `protected for ${span(contract)}; ${ON_PREEMPT[kind % 3]} when preempted` : `none: unallocated; ${ON_PREEMPT[kind % 3]} when preempted`],
       ['started', `${moment(start)}${running > start && running < NEVER ? `, running ${span(running - start)} later` : ''}`],
       ['because', why.start],
+      bars.promoted[lease] < NEVER ? ['got its contract', `${moment(bars.promoted[lease])}, where it ran`] : null,
       protectedUntil < NEVER ? ['protected until', `${moment(protectedUntil)}${end > protectedUntil ? `, and went on for ${span(end - protectedUntil)}` : ''}`] : null,
       ['ended', bars.outcome[lease] ? `${moment(end)}, ${outcome}, after ${span(end - start)}` : outcome],
       why.end ? [bars.outcome[lease] ? 'because' : 'is to end, because', why.end] : null,
