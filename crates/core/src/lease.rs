@@ -9,7 +9,7 @@ use crate::id::{LeaseId, WorkloadId};
 use crate::plan::Preemption;
 use crate::pool::Pool;
 use crate::quantity::{GpuMs, Span, Time};
-use crate::queue::{Shape, join_queues, leave_queues};
+use crate::queue::{Shape, ask, join_queues, leave_queues};
 use crate::reservation::{give_up, gone_by, shorten};
 use crate::scheduler::Scheduler;
 use crate::spec::{NodeState, OnPreempt, Severity};
@@ -27,7 +27,10 @@ pub(crate) fn start(s: &mut Scheduler, id: WorkloadId, placement: &Placement, li
     let pool = &mut s.pools[pool.index()];
     let occupancy = if workload.is_allocated() { Occupancy::Allocated } else { Occupancy::Unallocated };
     match &workload.phase {
-        Phase::Waiting => commit_plan(pool, workload, placement, 1),
+        Phase::Waiting => {
+            commit_plan(pool, workload, placement, 1);
+            occupy(pool, workload, 1);
+        }
         Phase::Claiming(claim) => {
             claim::settle_hold_charges(pool, id, workload, claim, now, log);
             pool.claims.remove(&id);
@@ -93,6 +96,13 @@ pub(crate) fn commit(pool: &mut Pool, workload: &Workload, placement: &[Slot], s
     let terms = workload.in_pool(pool.id);
     pool.ledger.commit_whole(&terms.charge, GpuMs(sign * terms.contract_gpu_ms().0));
     hold_gpus(pool, workload, placement, sign);
+}
+
+/// Allocated work has GPUs, or has them held for it (`sign` = 1), or no longer (−1): what its budget asks for while it does not wait.
+pub(crate) fn occupy(pool: &mut Pool, workload: &Workload, sign: i64) {
+    if workload.is_allocated() {
+        pool.ledger.occupy(&workload.terms.charge, workload.terms.charged, sign);
+    }
 }
 
 fn hold_gpus(pool: &mut Pool, workload: &Workload, placement: &[Slot], sign: i64) {
@@ -350,6 +360,7 @@ fn after_end(s: &mut Scheduler, id: WorkloadId, lease: &Lease, outcome: Outcome,
         && s.pools[workload.terms.pool.index()].claims.contains(claimant)
     {
         workload.phase = Phase::Barred;
+        ask(&mut s.pools, workload, 1);
         s.pools[workload.terms.pool.index()].barred.entry(*claimant).or_default().push(id);
         return;
     }
@@ -392,6 +403,7 @@ fn settle_charge(pool: &mut Pool, id: LeaseId, workload: &Workload, lease: &Leas
     }
     pool.ledger.charge(now, &workload.terms.charge, -i64::from(workload.terms.charged.0));
     hold_gpus(pool, workload, &lease.placement, -1);
+    occupy(pool, workload, -1);
     let LeaseId { workload: workload_id, attempt } = id;
     let gpu_ms = workload.terms.charged.over(now - lease.started);
     let budget = workload.spec.budget;
