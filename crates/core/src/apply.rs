@@ -79,6 +79,7 @@ fn check_knobs(knobs: &Knobs) -> Result<(), Rejection> {
         return bad("below_share", "must be at least 1 (a leaf below its share goes first)");
     }
     let spans = [
+        ("credit_max", knobs.credit_max),
         ("quantum", knobs.quantum),
         ("end_max", knobs.end_max),
         ("start_timeout", knobs.start_timeout),

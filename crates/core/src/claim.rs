@@ -3,10 +3,10 @@
 use crate::entry::{ChargeKind, Entry, Licence, Occupancy, Placement};
 use crate::explain::Why;
 use crate::id::{NodeId, PoolId, WorkloadId};
-use crate::lease::{commit_plan, spare};
+use crate::lease::{commit_plan, occupy, spare};
 use crate::pool::Pool;
 use crate::quantity::{Gpus, Time};
-use crate::queue::{join_queues, leave_queues};
+use crate::queue::{ask, join_queues, leave_queues};
 use crate::scheduler::Scheduler;
 use crate::workload::{Claim, Phase, StopCause, Workload};
 
@@ -20,6 +20,7 @@ pub(crate) fn claim(s: &mut Scheduler, id: WorkloadId, placement: &Placement, li
     let pool = &mut s.pools[pool.index()];
     pool.cluster.hold(placement, &workload.spec.gang, 1);
     commit_plan(pool, workload, placement, 1);
+    occupy(pool, workload, 1);
     let vacant: Gpus = placement.iter().map(|slot| Gpus(slot.gpus.minus(pool.cluster.at(slot.node).leased).count())).sum();
     let mut claim = Claim { placement: placement.clone(), licence, planned: now, charges: Vec::new() };
     charge_hold(pool, workload, &mut claim, now, vacant);
@@ -90,6 +91,7 @@ pub(crate) fn unclaim(s: &mut Scheduler, id: WorkloadId, why: &Why, log: &mut Ve
     pool.claims.remove(&id);
     pool.cluster.hold(&claim.placement, &workload.spec.gang, -1);
     commit_plan(pool, workload, &claim.placement, -1);
+    occupy(pool, workload, -1);
     pool.stir();
     join_queues(&mut s.pools, id, workload, &s.tree);
     log.push(Entry::Unhold { claimant: id, why: why.clone() });
@@ -117,6 +119,7 @@ pub(crate) fn unbar(s: &mut Scheduler, pool: usize, claimant: WorkloadId) {
         let Some(workload) = s.workloads.get_mut(id.0) else { continue };
         if matches!(workload.phase, Phase::Barred) {
             workload.phase = Phase::Waiting;
+            ask(&mut s.pools, workload, -1);
             join_queues(&mut s.pools, id, workload, &s.tree);
             s.pools[pool].stirred = true;
         }

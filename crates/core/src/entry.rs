@@ -223,4 +223,6 @@ pub enum Entry {
     Refunded { workload: WorkloadId, attempt: u32, budget: BudgetId, pool: PoolId, kind: ChargeKind, from: Time, to: Time, gpu_ms: GpuMs },
     /// Entitlement and usage imputed to a newborn budget for the lookback before its birth (the usage part, weighted by the kernel).
     Granted { budget: BudgetId, pool: PoolId, gpu_ms: GpuMs },
+    /// Credit of an hour that a budget did not ask for and may not keep: it counts as used in its standing, and was delivered to nobody.
+    Lapsed { budget: BudgetId, pool: PoolId, from: Time, to: Time, gpu_ms: GpuMs },
 }

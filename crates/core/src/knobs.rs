@@ -20,6 +20,9 @@ pub struct Knobs {
     pub kernel: Kernel,
     /// Whether a contract counts in the standing as a whole from its start.
     pub commitments: bool,
+    /// How far a budget's standing may fall below its share because it asked for nothing: by so much time of its claim. A lookback or more
+    /// is no limit.
+    pub credit_max: Span,
     /// A leaf whose standing is below this is *below its share*: it goes first and may take past-contract leases.
     pub below_share: Ppm,
     /// A claimant must stand lower than its victim by its own gang times this much time.
@@ -70,6 +73,7 @@ impl Default for Knobs {
             lookback: Span::days(7),
             kernel: Kernel::Fading,
             commitments: true,
+            credit_max: Span::hours(24),
             below_share: Ppm(1_100_000),
             quantum: Span::minutes(15),
             min_runtime_max: Span::hours(8),

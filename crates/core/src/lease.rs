@@ -9,7 +9,7 @@ use crate::id::{LeaseId, WorkloadId};
 use crate::plan::Preemption;
 use crate::pool::Pool;
 use crate::quantity::{GpuMs, Span, Time};
-use crate::queue::{Shape, join_queues, leave_queues};
+use crate::queue::{Shape, ask, ask_in, join_queues, leave_queues};
 use crate::reservation::{give_up, gone_by, shorten};
 use crate::scheduler::Scheduler;
 use crate::session;
@@ -36,7 +36,10 @@ pub(crate) fn start(
     let pool = &mut s.pools[pool.index()];
     match &workload.phase {
         Phase::Waiting if occupancy == Occupancy::Unallocated => {}
-        Phase::Waiting => commit_plan(pool, workload, placement, 1),
+        Phase::Waiting => {
+            commit_plan(pool, workload, placement, 1);
+            occupy(pool, workload, 1);
+        }
         Phase::Claiming(claim) => {
             claim::settle_hold_charges(pool, id, workload, claim, now, log);
             pool.claims.remove(&id);
@@ -77,6 +80,7 @@ pub(crate) fn start(
         let shape = pool.queue.shape(workload.terms.shape).early();
         workload.terms.shape = pool.queue.shape_id(shape);
         pool.queue.insert(id, workload, &s.tree);
+        ask_in(pool, &workload.terms, 1);
     }
     log.push(Entry::Started { lease: lease_id, pool: pool.id, occupancy, placement: placement.clone(), licence, why });
     give_up(s, id, Unreserved::Started, log);
@@ -109,6 +113,13 @@ pub(crate) fn commit(pool: &mut Pool, workload: &Workload, placement: &[Slot], s
     let terms = workload.in_pool(pool.id);
     pool.ledger.commit_whole(&terms.charge, GpuMs(sign * terms.contract_gpu_ms().0));
     hold_gpus(pool, workload, placement, sign);
+}
+
+/// Allocated work has GPUs, or has them held for it (`sign` = 1), or no longer (−1): what its budget asks for while it does not wait.
+pub(crate) fn occupy(pool: &mut Pool, workload: &Workload, sign: i64) {
+    if workload.is_allocated() {
+        pool.ledger.occupy(&workload.terms.charge, workload.terms.charged, sign);
+    }
 }
 
 fn hold_gpus(pool: &mut Pool, workload: &Workload, placement: &[Slot], sign: i64) {
@@ -168,6 +179,8 @@ pub(crate) fn promote(s: &mut Scheduler, id: WorkloadId, why: Why, log: &mut Vec
     let workload = s.workloads.get_mut(id.0).expect("it is live");
     let pool = &mut s.pools[workload.terms.pool.index()];
     pool.queue.remove(id, workload, &s.tree);
+    ask_in(pool, &workload.terms, -1);
+    occupy(pool, workload, 1);
     pool.list_takeable(id, workload, workload.lease().expect("it holds a lease"), false);
     pool.ledger.use_unallocated(now, &workload.terms.charge, -i64::from(workload.spec.gang.gpus().0));
     workload.terms.contract = workload.contract_left(now);
@@ -343,6 +356,7 @@ pub(crate) fn end_lease(s: &mut Scheduler, id: LeaseId, exit: Exit, log: &mut Ve
     let pool = &mut s.pools[workload.terms.pool.index()];
     if workload.is_early() {
         pool.queue.remove(id.workload, workload, &s.tree);
+        ask_in(pool, &workload.terms, -1);
     }
     let Phase::Leased(lease) = std::mem::replace(&mut workload.phase, Phase::Waiting) else { unreachable!("checked") };
     match &lease.stop {
@@ -410,6 +424,7 @@ fn after_end(s: &mut Scheduler, id: WorkloadId, lease: &Lease, outcome: Outcome,
         && s.pools[workload.terms.pool.index()].claims.contains(claimant)
     {
         workload.phase = Phase::Barred;
+        ask(&mut s.pools, workload, 1);
         s.pools[workload.terms.pool.index()].barred.entry(*claimant).or_default().push(id);
         return;
     }
@@ -452,6 +467,7 @@ fn settle_charge(pool: &mut Pool, id: LeaseId, workload: &Workload, lease: &Leas
     }
     pool.ledger.charge(now, &workload.terms.charge, -i64::from(workload.terms.charged.0));
     hold_gpus(pool, workload, &lease.placement, -1);
+    occupy(pool, workload, -1);
     let LeaseId { workload: workload_id, attempt } = id;
     let from = lease.charged_from();
     let gpu_ms = workload.terms.charged.over(now - from);

@@ -1,6 +1,7 @@
 //! The ledger of one pool: who used what, what is committed, who is entitled to what. Exact, and charged up the tree.
 
 use crate::budget::{Budget, BudgetTree};
+use crate::demand::{Demand, Place};
 use crate::id::{BudgetId, PoolId, UserId};
 use crate::knobs::{Kernel, Knobs};
 use crate::quantity::{GpuMs, Gpus, Span, Standing, Time};
@@ -70,6 +71,8 @@ pub(crate) struct Ledger {
     accounts: Vec<Account>,
     /// What each budget's account is entitled to; users have none of their own.
     entitled: Vec<Option<Window>>,
+    /// What a budget lacks of the past that was imputed to it: nobody was there to ask for it, so it does not lapse either.
+    imputed: Vec<Option<Window>>,
     /// A budget's account, by the budget's number.
     of_budget: Vec<Option<usize>>,
     of_user: BTreeMap<(BudgetId, UserId), usize>,
@@ -77,6 +80,20 @@ pub(crate) struct Ledger {
     capacity: Window,
     /// When the pool first had any.
     born: Option<Time>,
+    demand: Demand,
+    /// Up to which full hour credit is settled.
+    hour: Time,
+}
+
+/// Credit lapses by the hour.
+const HOUR: Span = Span::hours(1);
+
+/// Credit of the last hour that a budget may not keep.
+pub(crate) struct Lapse {
+    pub budget: BudgetId,
+    pub from: Time,
+    pub to: Time,
+    pub gpu_ms: GpuMs,
 }
 
 /// Usage imputed to a budget at its birth.
@@ -93,10 +110,13 @@ impl Ledger {
             commitments: knobs.commitments,
             accounts: Vec::new(),
             entitled: Vec::new(),
+            imputed: Vec::new(),
             of_budget: Vec::new(),
             of_user: BTreeMap::new(),
             capacity: Window::new(at, knobs.lookback, 0),
             born: None,
+            demand: Demand::new(at),
+            hour: Time(at.0.div_euclid(HOUR.0) * HOUR.0),
         }
     }
 
@@ -113,7 +133,7 @@ impl Ledger {
             account.used = account.used.with_lookback(knobs.lookback);
             account.unallocated = account.unallocated.with_lookback(knobs.lookback);
         }
-        for window in self.entitled.iter_mut().flatten() {
+        for window in self.entitled.iter_mut().chain(&mut self.imputed).flatten() {
             *window = window.with_lookback(knobs.lookback);
         }
     }
@@ -132,9 +152,11 @@ impl Ledger {
             let rate = delta * budget.claim(pool).0 as i64;
             if first {
                 *entitled = Window::new(at, self.lookback, entitled.rate() + rate);
+                self.imputed[index] = Some(ended(at, entitled.clone()));
             } else {
                 entitled.add(at, rate);
             }
+            self.demand.set_entitled(index, entitled.rate());
         }
     }
 
@@ -154,6 +176,13 @@ impl Ledger {
                 None => {}
             }
         }
+        let place = |budget: &Budget| {
+            let account = self.index(budget.spec.id);
+            let entitled = self.entitled[account].as_ref().map_or(0, Window::rate);
+            Place { account, parent: budget.spec.parent.map(|id| self.index(id)), cap: budget.share(pool).gpus_max, entitled }
+        };
+        let places: Vec<Place> = new.top_down().map(place).collect();
+        self.demand.set_tree(&places);
         grants
     }
 
@@ -168,6 +197,7 @@ impl Ledger {
         let imputed_rate = self.accounts[index].used.rate();
         self.accounts[index].used.add(at, own.rate() - imputed_rate);
         let weighted = self.accounts[index].used.weighted(at, self.kernel);
+        self.imputed[index] = Some(ended(at, entitled.scaled(1_000_000 - i128::from(part), 1_000_000)));
         self.entitled[index] = Some(entitled);
         let gpu_ms = weighted / (2 * i128::from(self.lookback.0)) / i128::from(GPU);
         (gpu_ms > 0).then_some(Grant { budget: budget.spec.id, gpu_ms: GpuMs(gpu_ms as i64) })
@@ -187,6 +217,8 @@ impl Ledger {
         if index == self.accounts.len() {
             self.accounts.push(Account::new(at, self.lookback));
             self.entitled.push(None);
+            self.imputed.push(None);
+            self.demand.add_account();
         }
     }
 
@@ -214,6 +246,50 @@ impl Ledger {
         for index in &charge.line {
             change(&mut self.accounts[*index]);
         }
+    }
+
+    /// Time goes on to `now`.
+    pub(crate) fn pass(&mut self, now: Time) {
+        self.demand.pass(now);
+    }
+
+    /// A gang waits for GPUs (`sign` = 1), or no longer (−1).
+    pub(crate) fn wait(&mut self, charge: &Charge, charged: Gpus, sign: i64) {
+        self.demand.wait(&charge.line, charged, sign);
+    }
+
+    /// A gang holds GPUs, or has them held for it (`sign` = 1), or no longer (−1).
+    pub(crate) fn occupy(&mut self, charge: &Charge, charged: Gpus, sign: i64) {
+        self.demand.hold(&charge.line, sign * i64::from(charged.0));
+    }
+
+    /// When the present hour is over.
+    pub(crate) fn next_hour(&self) -> Time {
+        self.hour + HOUR
+    }
+
+    /// At the end of an hour, up to which time has passed: what a budget was entitled to in it, did not ask for, and would stand below
+    /// its floor by, lapses. Each budget by itself, an inner one too: as a side of the tree it is compared by its own standing.
+    pub(crate) fn lapse(&mut self, credit_max: Span) -> Vec<Lapse> {
+        let from = self.hour;
+        self.hour = from + HOUR;
+        let mut lapses = Vec::new();
+        for (number, index) in self.of_budget.clone().into_iter().enumerate().filter_map(|(number, index)| Some((number, index?))) {
+            let unasked = self.demand.take_unasked(index);
+            let is_limited = unasked > 0 && credit_max < self.lookback;
+            let Some(entitled) = self.entitled[index].as_mut().filter(|_| is_limited) else { continue };
+            let credit = i128::from(entitled.rate()) * i128::from(credit_max.0);
+            let imputed = self.imputed[index].as_mut().map_or(0, |imputed| imputed.weighted(self.hour, self.kernel));
+            let missing = entitled.weighted(self.hour, self.kernel) - imputed - self.used(self.hour, index, true);
+            let beyond = missing / (2 * i128::from(self.lookback.0)) - credit;
+            let rate = (unasked.min(beyond) / i128::from(HOUR.0)) as i64;
+            if rate > 0 {
+                self.accounts[index].used.amend(from, self.hour, rate);
+                let gpu_ms = GpuMs((i128::from(rate) * i128::from(HOUR.0) / i128::from(GPU)) as i64);
+                lapses.push(Lapse { budget: BudgetId(number as u32), from, to: self.hour, gpu_ms });
+            }
+        }
+        lapses
     }
 
     /// From `at` on, `gpus` more (or fewer) are charged.
@@ -292,17 +368,24 @@ impl Ledger {
     pub(crate) fn hash_at<H: std::hash::Hasher>(&self, at: Time, state: &mut H) {
         use std::hash::Hash;
         (self.lookback, self.kernel, self.commitments).hash(state);
-        (&self.of_budget, &self.of_user).hash(state);
+        (&self.of_budget, &self.of_user, self.hour).hash(state);
+        self.demand.hash_at(at, state);
         for account in &self.accounts {
             account.used.hash_at(at, state);
             account.unallocated.hash_at(at, state);
             (account.committed.at(at), account.gpus, account.unallocated_gpus, account.express_gpus).hash(state);
         }
-        for entitled in self.entitled.iter().flatten() {
+        for entitled in self.entitled.iter().chain(&self.imputed).flatten() {
             entitled.hash_at(at, state);
         }
         self.capacity.hash_at(at, state);
     }
+}
+
+/// A rate that has been so and ends now.
+fn ended(at: Time, mut window: Window) -> Window {
+    window.add(at, -window.rate());
+    window
 }
 
 fn ratio(used: i128, entitled: i128) -> Standing {

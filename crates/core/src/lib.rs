@@ -12,6 +12,7 @@ mod claim;
 mod cluster;
 pub mod counterfactual;
 mod cycle;
+mod demand;
 #[cfg(test)]
 mod dice;
 mod digest;

@@ -447,6 +447,19 @@ pub(crate) fn join_queues(pools: &mut [Pool], id: WorkloadId, workload: &Workloa
         let pool = &mut pools[terms.pool.index()];
         pool.stirred |= pool.queue.insert(id, workload, tree);
     }
+    ask(pools, workload, 1);
+}
+
+/// Allocated work asks for GPUs in every pool that it accepts (`sign` = 1), or no longer (−1).
+pub(crate) fn ask(pools: &mut [Pool], workload: &Workload, sign: i64) {
+    for terms in workload.all_terms().filter(|_| workload.is_allocated()) {
+        ask_in(&mut pools[terms.pool.index()], terms, sign);
+    }
+}
+
+/// The same in one pool.
+pub(crate) fn ask_in(pool: &mut Pool, terms: &Terms, sign: i64) {
+    pool.ledger.wait(&terms.charge, terms.charged, sign);
 }
 
 /// A workload that starts, claims or is withdrawn waits nowhere any more.
@@ -454,6 +467,7 @@ pub(crate) fn leave_queues(pools: &mut [Pool], id: WorkloadId, workload: &Worklo
     for terms in workload.all_terms() {
         pools[terms.pool.index()].queue.remove(id, workload, tree);
     }
+    ask(pools, workload, -1);
 }
 
 fn order_of(tree: &BudgetTree, leaf: BudgetId) -> LeafOrder {

@@ -7,6 +7,7 @@ use crate::entry::Entry;
 use crate::event::{Event, Rejection};
 use crate::explain::{Blocker, Explanation, PoolExplanation};
 use crate::id::{NodeId, PoolId, WorkloadId};
+use crate::ledger::Lapse;
 use crate::order::{Standings, standings_down_to};
 use crate::plan::Plan;
 use crate::pool::Pool;
@@ -53,15 +54,15 @@ impl Scheduler {
     /// Takes one fact in; never plans. What follows from it at once goes onto `log`.
     ///
     /// # Errors
-    /// Bad, late or duplicate facts are refused with a typed reason; the state and the log are as before.
+    /// Bad, late or duplicate facts are refused with a typed reason; the state and the log are as before, but for what time alone did.
     pub fn apply(&mut self, at: Time, event: &Event, log: &mut Vec<Entry>) -> Result<(), Rejection> {
-        self.advance(at);
+        self.advance(at, log);
         crate::apply::apply(self, event, log)
     }
 
     /// Decides what to do now and does it: the same as [`plan`](Scheduler::plan) followed by [`commit`](Scheduler::commit), in one pass.
     pub fn decide(&mut self, at: Time, log: &mut Vec<Entry>) -> Plan {
-        self.advance(at);
+        self.advance(at, log);
         cycle::run(self, log)
     }
 
@@ -73,7 +74,7 @@ impl Scheduler {
     /// Does what an earlier plan of this very state decided, without deciding anew: how a journal is replayed.
     pub fn commit(&mut self, plan: &Plan, log: &mut Vec<Entry>) {
         if let Some(at) = plan.at {
-            self.advance(at);
+            self.advance(at, log);
             cycle::replay(self, plan, log);
         }
     }
@@ -84,7 +85,8 @@ impl Scheduler {
             let timers = pool.protections.first().map(|p| p.0).into_iter().chain(pool.timers.first().map(|t| t.0));
             let drains = pool.draining.iter().filter_map(|id| pool.cluster.at(*id).drain_until);
             let reservations = pool.reservations.next_look(self.now, pool.knobs.reservations_max);
-            timers.chain(drains.filter(|until| *until > self.now)).chain([pool.retry_at, reservations]).min()
+            let hour = (pool.knobs.credit_max < pool.knobs.lookback).then(|| pool.ledger.next_hour());
+            timers.chain(drains.filter(|until| *until > self.now)).chain([pool.retry_at, reservations]).chain(hour).min()
         };
         self.pools.iter().filter_map(of_pool).filter(|at| *at < Time::MAX).min()
     }
@@ -163,17 +165,17 @@ impl Scheduler {
         digest.finish()
     }
 
-    /// Time goes on: never back. Protections that ended in between end.
-    fn advance(&mut self, at: Time) {
+    /// Time goes on: never back. Protections that ended in between end, and after each full hour credit lapses.
+    fn advance(&mut self, at: Time, log: &mut Vec<Entry>) {
         self.now = self.now.max(at);
         for pool in &mut self.pools {
-            while let Some((until, id)) = pool.protections.first().copied()
-                && until <= self.now
-            {
-                pool.protections.pop_first();
-                let workload = self.workloads.get_mut(id.0).expect("a protected workload is live");
-                pool.protection_ended(id, workload, until);
+            while pool.ledger.next_hour() <= self.now {
+                let (id, hour) = (pool.id, pool.ledger.next_hour());
+                pass(pool, &mut self.workloads, hour);
+                let entry = |Lapse { budget, from, to, gpu_ms }| Entry::Lapsed { budget, pool: id, from, to, gpu_ms };
+                log.extend(pool.ledger.lapse(pool.knobs.credit_max).into_iter().map(entry));
             }
+            pass(pool, &mut self.workloads, self.now);
         }
     }
 
@@ -181,4 +183,16 @@ impl Scheduler {
     pub(crate) fn pool_of(&self, node: NodeId) -> Option<PoolId> {
         self.node_pools.get(node.index()).copied().flatten()
     }
+}
+
+/// Time goes on in a pool.
+fn pass(pool: &mut Pool, workloads: &mut Table<Workload>, to: Time) {
+    while let Some((until, id)) = pool.protections.first().copied()
+        && until <= to
+    {
+        pool.protections.pop_first();
+        let workload = workloads.get_mut(id.0).expect("a protected workload is live");
+        pool.protection_ended(id, workload, until);
+    }
+    pool.ledger.pass(to);
 }

@@ -6,7 +6,7 @@ use crate::event::Rejection;
 use crate::id::{PoolId, WorkloadId};
 use crate::pool::Pool;
 use crate::quantity::{GpuMs, Gpus, Span, Time};
-use crate::queue::{Shape, join_queues, leave_queues};
+use crate::queue::{Shape, ask, join_queues, leave_queues};
 use crate::scheduler::Scheduler;
 use crate::session;
 use crate::spec::{OnPreempt, Start, WorkloadSpec};
@@ -209,8 +209,10 @@ fn check_fits(spec: &WorkloadSpec, contract: Span, pool: &Pool) -> Result<(), Re
 /// A workload that holds no lease ends.
 pub(crate) fn withdraw(s: &mut Scheduler, id: WorkloadId, cause: &StopCause, log: &mut Vec<Entry>) {
     let workload = s.workloads.remove(id.0).expect("checked");
-    if matches!(workload.phase, Phase::Waiting) {
-        leave_queues(&mut s.pools, id, &workload, &s.tree);
+    match workload.phase {
+        Phase::Waiting => leave_queues(&mut s.pools, id, &workload, &s.tree),
+        Phase::Barred => ask(&mut s.pools, &workload, -1),
+        _ => {}
     }
     session::list(&mut s.pools, id, &workload, false);
     let by = cause.by();

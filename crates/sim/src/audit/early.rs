@@ -43,6 +43,7 @@ impl Auditor {
             let seen = format!("{} is protected until {:?}", line.workload, line.protected_until_ms);
             self.findings.add(Law::Promotion, seen, format!("its whole contract from now on, {expected:?}"));
         }
+        self.ask(id, |_| false);
         self.world.count_use(leaf, Occupancy::Unallocated, -unallocated);
         self.world.count_use(leaf, Occupancy::Allocated, allocated);
         self.service.note_start(leaf);

@@ -60,6 +60,8 @@ pub enum Law {
     Refund,
     /// Used is never negative.
     Used,
+    /// Lapses are exact, and never take a budget above its floor.
+    Credit,
     /// Work of one node starts in the first of its pools that has free GPUs for it.
     Preference,
     /// A promised latest start is kept, unless nodes were lost or the owner changed it; one a leaf, so many a pool, on nodes that clear.
@@ -114,6 +116,7 @@ pub struct Summary {
     pub idle_checks: u64,
     pub service_checks: u64,
     pub used_checks: u64,
+    pub lapse_checks: u64,
     pub preference_checks: u64,
 }
 
@@ -193,8 +196,8 @@ impl fmt::Display for Summary {
         )?;
         write!(
             f,
-            "{} checks for idle GPUs, {} for bounded service, {} for negative usage,\n{} for the order of pools",
-            self.idle_checks, self.service_checks, self.used_checks, self.preference_checks
+            "{} checks for idle GPUs, {} for bounded service, {} for negative usage,\n{} for the order of pools, {} for lapsed credit",
+            self.idle_checks, self.service_checks, self.used_checks, self.preference_checks, self.lapse_checks
         )
     }
 }

@@ -17,6 +17,7 @@ impl Auditor {
         if let Some((node, _)) = slots.first() {
             let pool = self.world.nodes.rows[*node].pool;
             self.world.workloads.get_mut(&id).expect("known").settle_in(pool);
+            self.ask(id, |other| other == pool);
         }
         // Caps are judged once, when the plan is made.
         self.check_caps(id, self.world.workloads[&id].occupancy());
@@ -74,6 +75,7 @@ impl Auditor {
             UnholdCause::Other => false,
         };
         self.close_hold(id);
+        self.ask(id, |_| true);
         if !is_so {
             self.untrue_end(id, &format!("{:?}, {}", line.cause, line.why));
         }

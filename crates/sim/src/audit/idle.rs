@@ -14,6 +14,7 @@ const TRIED: usize = 64;
 
 impl Auditor {
     pub(super) fn queue(&mut self, id: Id) {
+        self.ask(id, |_| true);
         let workload = &self.world.workloads[&id];
         if workload.asked.members == 1 {
             for home in &workload.homes {
@@ -23,6 +24,7 @@ impl Auditor {
     }
 
     pub(super) fn unqueue(&mut self, id: Id) {
+        self.ask(id, |_| false);
         let workload = &self.world.workloads[&id];
         for kind in workload.homes.iter().map(|home| kind(workload, home)) {
             if let Some(waiting) = self.service.queue.get_mut(&kind) {

@@ -1,5 +1,6 @@
 //! The ledger, held against the leases and holds of the log: every charge recomputed, to the millisecond.
 
+use super::credit::Lapse;
 use super::world::{Hold, Id};
 use super::{Auditor, Law};
 use crate::log::line::{ChargeKind, Charged, Granted, Occupancy, Outcome, Refunded};
@@ -45,6 +46,7 @@ pub(super) struct HoldBill {
 pub(super) struct Account {
     pub(super) entries: Vec<Interval>,
     pub(super) grants: Vec<Grant>,
+    pub(super) lapses: Vec<Lapse>,
     logged: i128,
     expected: i128,
     pruned_at: usize,

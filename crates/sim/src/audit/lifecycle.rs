@@ -113,6 +113,10 @@ impl Auditor {
         }
         self.check_entry(id, line.licence, &slots);
         self.begin_lease(id, line, slots);
+        if is_early {
+            // It waits for its turn where it runs.
+            self.ask(id, |other| Some(other) == pool);
+        }
     }
 
     fn begin_lease(&mut self, id: Id, line: &Started, slots: super::world::Slots) {
@@ -251,6 +255,7 @@ impl Auditor {
         }
         workload.was_early = workload.is_allocated() && lease.occupancy == Occupancy::Unallocated;
         let leaf = workload.leaf;
+        self.ask(id, |_| false);
         self.world.planned.remove(&id);
         self.world.assign(&lease.slots, None, now);
         self.world.budgets.rows[leaf].leased.remove(&id);

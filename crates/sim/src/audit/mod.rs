@@ -5,6 +5,7 @@
 //! scheduler must have done (a victim signalled, an idle GPU used, a complete hold started) when the instant is over. Memory grows
 //! with what is live and with the part of the ledger that standings can still see, not with the log.
 
+mod credit;
 mod early;
 mod findings;
 mod holds;
@@ -27,6 +28,7 @@ pub use findings::{Law, Report, Summary, Violation};
 
 use crate::log::line::{Budgets, EndOfLog, Licence, Line, LogEvent, Node, State, UnholdCause};
 use crate::log::{LogError, LogReader};
+use credit::Credit;
 use findings::Findings;
 use ledger::Ledger;
 use promises::Promises;
@@ -46,6 +48,7 @@ pub struct Auditor {
     service: Service,
     swaps: Swaps,
     promises: Promises,
+    credit: Credit,
     instant: Instant,
     findings: Findings,
 }
@@ -130,6 +133,7 @@ impl Auditor {
             LogEvent::Charged(charged) => self.charged(charged),
             LogEvent::Refunded(refunded) => self.refunded(refunded),
             LogEvent::Granted(granted) => self.granted(granted),
+            LogEvent::Lapsed(lapsed) => self.lapsed(lapsed),
             LogEvent::EndOfLog(end) => self.end_of_log(end),
         }
     }
@@ -161,6 +165,7 @@ impl Auditor {
         if at > now {
             self.settle_instant();
             self.excuse_gap(now, at);
+            self.pass(now, at);
             self.instant.at = Some(at);
         } else if is_cut {
             self.settle_books();
@@ -173,6 +178,7 @@ impl Auditor {
         self.check_signals();
         self.check_holds();
         self.check_losses();
+        self.check_lapses();
         self.check_plans();
         self.check_promises();
         self.settle_books();

@@ -21,6 +21,8 @@ pub(super) struct Shares {
     claims: Vec<Vec<(i64, i64)>>,
     /// Per pool: from when on it has which capacity.
     capacity: Vec<VecDeque<(i64, i64)>>,
+    /// Per pool: when it first had any.
+    born: Vec<Option<i64>>,
     forgotten_before: Option<i64>,
     work: u64,
     asked: u64,
@@ -45,7 +47,7 @@ pub(super) struct Lens {
 
 impl Lens {
     /// The weight of one GPU from `from` to `to`.
-    fn weight(&self, from: i64, to: i64) -> i128 {
+    pub(super) fn weight(&self, from: i64, to: i64) -> i128 {
         let oldest = self.now.saturating_sub(self.lookback);
         let (from, to) = (from.clamp(oldest, self.now), to.clamp(oldest, self.now));
         let (a, b) = (i128::from(from - oldest), i128::from(to - oldest));
@@ -90,9 +92,11 @@ impl Shares {
 
     pub(super) fn note_capacity(&mut self, world: &World, now: i64) {
         self.capacity.resize_with(world.pools.rows.len(), VecDeque::new);
-        for (pool, steps) in world.pools.rows.iter().zip(&mut self.capacity) {
+        self.born.resize(world.pools.rows.len(), None);
+        for ((pool, steps), born) in world.pools.rows.iter().zip(&mut self.capacity).zip(&mut self.born) {
             if steps.back().is_none_or(|(_, last)| *last != pool.capacity) && (pool.capacity > 0 || !steps.is_empty()) {
                 steps.push_back((now, pool.capacity));
+                born.get_or_insert(now);
             }
         }
     }
@@ -106,6 +110,13 @@ impl Shares {
             i128::from(*gpus) * lens.weight(from, to.min(until))
         });
         steps.sum()
+    }
+
+    /// The part of [`Shares::entitled`] that lies before the budget's first claim, or before the pool's first capacity.
+    pub(super) fn imputed(&self, budget: usize, pool: usize, lens: Lens) -> i128 {
+        let claim = self.claims.get(budget).and_then(|steps| steps.iter().find(|(_, claim)| *claim > 0));
+        let (Some((from, claim)), Some(born)) = (claim, self.born.get(pool).copied().flatten()) else { return 0 };
+        i128::from(*claim) * self.capacity_until(born.max(*from), pool, lens) / 1_000_000_000
     }
 
     /// Σ claim × capacity × weight. Before its first claim above zero a budget counts with that, before its first capacity a pool with that.
@@ -154,8 +165,8 @@ impl Auditor {
         Some(Lens { now: self.now(), lookback: knobs.lookback_ms, kernel: knobs.kernel })
     }
 
-    /// Weighs a budget: what was charged to it and to all below it, and what was imputed to itself at its own birth. What was imputed to
-    /// a child is the child's alone: its parent was there before, with a past of its own. The hold of `apart` is left out: a claimant is
+    /// Weighs a budget: what was charged to it and to all below it, and what was imputed to itself at its own birth, or lapsed. What was
+    /// imputed to a child is the child's alone: its parent was there before, with a past of its own. The hold of `apart` is left out: a claimant is
     /// judged before its own contract counts.
     pub(super) fn weigh(&mut self, budget: usize, pool: usize, lens: Lens, apart: Option<Id>) -> Weighed {
         let mut sum = Weighed { entitled: self.shares.entitled(budget, pool, lens), ..Weighed::default() };
@@ -168,7 +179,7 @@ impl Auditor {
                 sum.committed += lens.full(self.committed(one, lens.now, apart));
             }
         }
-        sum.used += self.granted_to(budget, pool, lens);
+        sum.used += self.granted_to(budget, pool, lens) + self.lapsed_of(budget, lens);
         // A standing is rounded down to parts per million, and so is a quantum.
         sum.slack = 3 * (sum.entitled / 1_000_000) + (sum.used.abs() + sum.committed.abs()) / 10_000_000 + lens.full(1);
         sum
@@ -195,7 +206,7 @@ impl Auditor {
     }
 
     /// What is left of the past that was imputed to a budget at its birth. That past went as the pool's capacity did.
-    fn granted_to(&mut self, budget: usize, pool: usize, lens: Lens) -> i128 {
+    pub(super) fn granted_to(&mut self, budget: usize, pool: usize, lens: Lens) -> i128 {
         let account = self.ledger.account(budget);
         let left = |grant: &Grant| {
             let now = self.shares.capacity_until(grant.at, pool, lens);
@@ -271,7 +282,7 @@ impl Auditor {
     }
 
     /// Whether the past is all there, and this comparison is one of those that are made.
-    fn is_checked(&mut self, lens: Lens) -> bool {
+    pub(super) fn is_checked(&mut self, lens: Lens) -> bool {
         self.shares.asked += 1;
         let is_there = self.shares.forgotten_before <= Some(lens.now - lens.lookback);
         is_there && (self.shares.work < FREE_WORK || self.shares.asked.is_multiple_of(16))

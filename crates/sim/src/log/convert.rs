@@ -100,7 +100,7 @@ pub(super) fn event(entry: &Entry, names: &dyn Names) -> LogEvent {
             by: by.text(names),
         }),
         Entry::Requeued { workload: id } => LogEvent::Requeued(Requeued { workload: workload(id) }),
-        Entry::Charged { .. } | Entry::Refunded { .. } | Entry::Granted { .. } => ledger(entry, names),
+        Entry::Charged { .. } | Entry::Refunded { .. } | Entry::Granted { .. } | Entry::Lapsed { .. } => ledger(entry, names),
     }
 }
 
@@ -189,6 +189,13 @@ fn ledger(entry: &Entry, names: &dyn Names) -> LogEvent {
         Entry::Granted { budget, pool, gpu_ms: GpuMs(gpu_ms) } => {
             LogEvent::Granted(Granted { budget: names.budget(*budget), pool: names.pool(*pool), gpu_ms: *gpu_ms })
         }
+        Entry::Lapsed { budget, pool, from, to, gpu_ms: GpuMs(gpu_ms) } => LogEvent::Lapsed(Lapsed {
+            budget: names.budget(*budget),
+            pool: names.pool(*pool),
+            from_ms: ms(*from),
+            to_ms: ms(*to),
+            gpu_ms: *gpu_ms,
+        }),
         other => unreachable!("not a line of the ledger: {other:?}"),
     }
 }

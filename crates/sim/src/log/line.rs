@@ -73,6 +73,7 @@ events! {
     "charged" Charged,
     "refunded" Refunded,
     "granted" Granted,
+    "lapsed" Lapsed,
     "end_of_log" EndOfLog,
 }
 
@@ -402,6 +403,16 @@ pub struct Refunded {
 pub struct Granted {
     pub budget: String,
     pub pool: String,
+    pub gpu_ms: i64,
+}
+
+/// Credit of an hour that a budget did not ask for and may not keep.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Lapsed {
+    pub budget: String,
+    pub pool: String,
+    pub from_ms: i64,
+    pub to_ms: i64,
     pub gpu_ms: i64,
 }
 

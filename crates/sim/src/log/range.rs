@@ -31,7 +31,9 @@ pub(super) fn check(line: &Line) -> Result<(), String> {
         LogEvent::Reserved(reserved) => time("latest_start_ms", reserved.latest_start_ms),
         LogEvent::Stopping(stopping) => time("grace_ms", stopping.grace_ms),
         LogEvent::Ended(ended) => within("lost_gpu_ms", ended.lost_gpu_ms, (-GPU_MS_MAX, GPU_MS_MAX)),
-        LogEvent::Charged(Charged { from_ms, to_ms, gpu_ms, .. }) | LogEvent::Refunded(Refunded { from_ms, to_ms, gpu_ms, .. }) => {
+        LogEvent::Charged(Charged { from_ms, to_ms, gpu_ms, .. })
+        | LogEvent::Refunded(Refunded { from_ms, to_ms, gpu_ms, .. })
+        | LogEvent::Lapsed(Lapsed { from_ms, to_ms, gpu_ms, .. }) => {
             time("from_ms", *from_ms)?;
             time("to_ms", *to_ms)?;
             within("gpu_ms", *gpu_ms, (-GPU_MS_MAX, GPU_MS_MAX))
@@ -55,6 +57,7 @@ pub(super) fn check(line: &Line) -> Result<(), String> {
 fn check_policy(policy: &Policy) -> Result<(), String> {
     within("lookback_ms", policy.lookback_ms, LOOKBACK)?;
     let spans = [
+        ("credit_max_ms", policy.credit_max_ms),
         ("quantum_ms", policy.quantum_ms),
         ("min_runtime_max_ms", policy.min_runtime_max_ms),
         ("end_max_ms", policy.end_max_ms),

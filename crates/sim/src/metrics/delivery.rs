@@ -51,6 +51,8 @@ pub(super) struct Meter {
     pub demand: GpuMs,
     /// GPU time of its subtree that led to a bank or a completion, of allocated and unallocated work.
     pub useful: GpuMs,
+    /// Credit that lapsed; `None` where nothing ever did, as under a policy that knows no credit.
+    pub lapsed: Option<GpuMs>,
     pub hours: Vec<Hour>,
 }
 
@@ -266,6 +268,12 @@ impl Delivery {
     fn roots(&self) -> Vec<BudgetId> {
         let numbered = (0..).map(BudgetId).zip(&self.meters);
         numbered.filter(|(_, meter)| meter.as_ref().is_some_and(|meter| meter.parent.is_none())).map(|(id, _)| id).collect()
+    }
+
+    /// Credit of a budget lapsed.
+    pub(super) fn add_lapsed(&mut self, budget: BudgetId, gpu_ms: GpuMs) {
+        let lapsed = &mut self.meter_mut(budget).lapsed;
+        *lapsed = Some(lapsed.unwrap_or_default() + gpu_ms);
     }
 
     /// GPU time of a leaf's work led to something.

@@ -460,6 +460,7 @@ impl Observer for Metrics {
             Entry::Refunded { budget, pool, kind: ChargeKind::Run, from, to, gpu_ms, .. } => {
                 self.refunded(*pool, *budget, *from, *to, *gpu_ms);
             }
+            Entry::Lapsed { budget, pool, from, gpu_ms, .. } if self.counts(*from) => self.of(*pool).delivery.add_lapsed(*budget, *gpu_ms),
             _ => {}
         }
     }

@@ -93,7 +93,7 @@ impl Metrics {
             delivered_of_owed_daily: part(score(Score::daily)),
             beyond_owed_gpu_hours: sum(|sums| (sums.delivered.0 - sums.owed.0).max(0)),
             useful_gpu_hours: gpu_hours(GpuMs(meters.iter().map(|meter| meter.useful.0).sum())),
-            lapsed_gpu_hours: None,
+            lapsed_gpu_hours: meters.iter().filter_map(|meter| meter.lapsed).reduce(|sum, lapsed| sum + lapsed).map(gpu_hours),
         }
     }
 

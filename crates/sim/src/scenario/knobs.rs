@@ -53,6 +53,7 @@ knob_table! {
     lookback: Length,
     kernel: KernelText,
     commitments: bool,
+    credit_max: Length,
     below_share: Fraction,
     quantum: Length,
     min_runtime_max: Length,

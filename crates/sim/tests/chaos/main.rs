@@ -119,7 +119,7 @@ fn laws_hold_in_random_histories() {
     assert!(seen.preemptions_for_claimants > 0 && seen.standings_compared > 0 && seen.refunds > 0 && seen.holds_started > 0, "{seen}");
     assert!(seen.promises > 0 && seen.starts_early > 0 && seen.promotions > 0 && seen.renewals > 0, "{seen}");
     assert!(seen.losses_compared > 0 && seen.express_checks > 0, "{seen}");
-    assert!(seen.idle_checks > 0 && seen.used_checks > 0 && seen.preference_checks > 0, "{seen}");
+    assert!(seen.idle_checks > 0 && seen.used_checks > 0 && seen.preference_checks > 0 && seen.lapse_checks > 0, "{seen}");
 }
 
 fn add(sum: &mut audit::Summary, one: &audit::Summary) {
@@ -145,6 +145,7 @@ fn add(sum: &mut audit::Summary, one: &audit::Summary) {
     sum.idle_checks += one.idle_checks;
     sum.service_checks += one.service_checks;
     sum.used_checks += one.used_checks;
+    sum.lapse_checks += one.lapse_checks;
     sum.preference_checks += one.preference_checks;
 }
 
@@ -222,6 +223,8 @@ fn lies_in_the_log_are_found() {
         Lie::LatePromotion,
         Lie::NoInput,
         Lie::LateRenewal,
+        Lie::NoLapse,
+        Lie::LongLapse,
     ];
     for lie in lies {
         let found = (0..10).any(|seed| {

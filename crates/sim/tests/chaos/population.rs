@@ -163,6 +163,7 @@ fn knobs(dice: &mut Dice, unit: i64) -> Knobs {
     // Drawn from what was drawn before, so that histories of older days stay the same.
     knobs.reservations_max = (knobs.quantum.0 % 5) as u32;
     knobs.reservation_gang_min = Ppm((knobs.lookback.0 / 1000 % 600_000) as u32);
+    knobs.credit_max = Span(knobs.lookback.0 / (1 + knobs.quantum.0 % 7));
     vary(dice, &mut knobs, unit);
     knobs
 }

@@ -71,6 +71,8 @@ pub(crate) enum Lie {
     WrongLicence,
     NoUnreserved,
     EarlyPromise,
+    NoLapse,
+    LongLapse,
     NoStart,
     NoPromotion,
     LatePromotion,
@@ -146,7 +148,10 @@ impl Lie {
             (Lie::WrongLicence, Entry::Preempting { lease, claimant: Some(claimant), node, stop_by, why, .. }) => {
                 Some(Entry::Preempting { lease, claimant: Some(claimant), node, licence: Licence::Drain, stop_by, why })
             }
-            (Lie::NoUnreserved, Entry::Unreserved { .. }) => None,
+            (Lie::NoUnreserved, Entry::Unreserved { .. }) | (Lie::NoLapse, Entry::Lapsed { .. }) => None,
+            (Lie::LongLapse, Entry::Lapsed { budget, pool, from, to, gpu_ms }) => {
+                Some(Entry::Lapsed { budget, pool, from, to, gpu_ms: GpuMs(gpu_ms.0 * 2 + 3_600_000) })
+            }
             (Lie::EarlyPromise, Entry::Reserved { reservation, workload, pool, latest_start, nodes, why }) => {
                 Some(Entry::Reserved { reservation, workload, pool, latest_start: latest_start - Span::hours(1), nodes, why })
             }

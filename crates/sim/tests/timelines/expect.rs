@@ -57,6 +57,8 @@ pub(crate) struct Expect {
     gpu_hours: Vec<GpuHours>,
     /// Refunded GPU-hours by workload.
     refunded: BTreeMap<String, f64>,
+    /// GPU-hours of credit that lapsed, by budget.
+    lapsed: BTreeMap<String, f64>,
     /// No allocated lease that an eviction ended held its GPUs for less than this: `0:30`.
     shortest_turn: Option<String>,
 }
@@ -269,6 +271,11 @@ impl<'a> Check<'a> {
             let Some(id) = self.id(name) else { continue };
             let seen = self.facts.refunded.get(&id).copied().unwrap_or_default() as f64 / 3_600_000.0;
             self.close(&format!("{name} is refunded"), seen, *expected, 0.001);
+        }
+        for (budget, expected) in &expect.lapsed {
+            let of = self.facts.lapsed.iter().filter(|(id, _)| self.labels.budget(**id) == *budget);
+            let seen = of.map(|(_, gpu_ms)| *gpu_ms).sum::<i64>() as f64 / 3_600_000.0;
+            self.close(&format!("credit of {budget} lapses"), seen, *expected, 0.001);
         }
         for expected in &expect.gpu_hours {
             let from = expected.from.as_deref().map_or(Time(0), time);

@@ -47,6 +47,8 @@ pub(crate) struct Facts {
     pub(crate) refunded: BTreeMap<WorkloadId, i64>,
     /// When sessions got their contract once more.
     pub(crate) renewed: BTreeMap<WorkloadId, Vec<Time>>,
+    /// Lapsed GPU · ms by budget.
+    pub(crate) lapsed: BTreeMap<BudgetId, i64>,
     asked: BTreeMap<WorkloadId, (BudgetId, Gpus, Gpus)>,
     /// The last submission, of which a refusal may speak.
     last_job: Option<WorkloadId>,
@@ -127,6 +129,7 @@ impl Observer for Facts {
             Entry::Requeued { workload } => {
                 self.ends.remove(workload);
             }
+            Entry::Lapsed { budget, gpu_ms, .. } => *self.lapsed.entry(*budget).or_default() += gpu_ms.0,
             Entry::Refunded { workload, gpu_ms, .. } => *self.refunded.entry(*workload).or_default() += gpu_ms.0,
             _ => {}
         }

@@ -216,3 +216,35 @@ fn a_log_is_checked_from_its_text() {
     let first = &report.violations[0];
     assert_eq!((first.law, first.line, first.t_ms), (Law::Ledger, 9, HOUR));
 }
+
+#[test]
+fn lapses_are_exact() {
+    // lab/b has 4 GPUs by claim and asks for nothing for two hours; 1 h of its claim is the most that it may fall behind by that. After two
+    // hours it lacks 4 GPUs x 2 h, of which 1/84 h each has faded: 3.952 GPU-h more than it may.
+    let story = |waits: bool, cap: Option<u32>, lapsed: i64| {
+        let knobs = stipend_core::knobs::Knobs { credit_max: stipend_core::quantity::Span::hours(1), ..Default::default() };
+        let mut s = Script::new(&["n0"]);
+        s.add(LogEvent::Policy(crate::log::knobs::Policy::new("p0".into(), &knobs)));
+        s.budgets(&[("lab", 100.0, 1.0), ("lab/a", 50.0, 0.5), ("lab/b", 50.0, 0.5)]);
+        s.capped(|budget| budget.gpus_max = cap.filter(|_| budget.path == "lab/b"));
+        s.submit("x", "lab/a", 8, 8 * HOUR).start("x", 1, &[("n0", 0..8)]).running("x", 1, 8 * HOUR);
+        if waits {
+            s.submit("y", "lab/b", 8, HOUR);
+        }
+        s.at(2 * HOUR);
+        let line = |from_ms| Lapsed { budget: "lab/b".into(), pool: "p0".into(), from_ms, to_ms: from_ms + HOUR, gpu_ms: lapsed };
+        if lapsed > 0 {
+            s.add(LogEvent::Lapsed(line(HOUR)));
+        }
+        s.end(2 * HOUR + MINUTE, &[("x", 1)]).laws()
+    };
+    let beyond = 14_228_571;
+    assert_eq!(story(false, None, beyond), []);
+    assert_eq!(story(false, None, beyond + 20), [Law::Credit], "above its floor");
+    assert_eq!(story(false, None, beyond - 20), [Law::Credit], "too little");
+    assert_eq!(story(false, None, 0), [Law::Credit], "nothing");
+    assert_eq!(story(true, None, 0), [], "it asks for all of its claim");
+    assert_eq!(story(true, None, beyond), [Law::Credit]);
+    assert_eq!(story(true, Some(4), beyond), [], "a cap holds back what it asks for");
+    assert_eq!(story(true, Some(4), beyond + 20), [Law::Credit], "above its floor all the same");
+}

@@ -20,7 +20,7 @@ impl Script {
     /// One pool, nodes of 8 GPUs, and `lab` with two halves `lab/a` and `lab/b`.
     pub(super) fn new(nodes: &[&str]) -> Script {
         let mut script = Script::default();
-        script.add(LogEvent::Policy(Policy::new("p0".into(), &Knobs::default())));
+        script.add(LogEvent::Policy(Policy::new("p0".into(), &Knobs { credit_max: Knobs::default().lookback, ..Knobs::default() })));
         for node in nodes {
             script.node(node, |_| {});
         }
