@@ -34,7 +34,7 @@ pub(crate) enum PolicyName {
     Budget,
     /// Levels of priority, with a limit on what a team may protect from preemption
     Priority,
-    /// As a Slurm site is set up: fair shares with a half-life, backfill, preemption by QOS
+    /// As a Slurm site is set up: fair shares with a half-life, backfill, QOS
     FairTree,
     /// First in, first out, with backfill around the head's reservation of nodes
     Easy,

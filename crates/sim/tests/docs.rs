@@ -91,7 +91,7 @@ fn every_field_of_a_scenario_is_in_the_reference() {
 fn defaults(page: &str, heading: &str) -> Vec<(String, String)> {
     let rows = section(page, heading).split("\n### ").next().unwrap_or_default().lines().filter(|line| line.starts_with("| `"));
     let cells = rows.filter_map(|row| match row.split(" | ").collect::<Vec<_>>()[..] {
-        [name, _, default, _] => Some((name.trim_start_matches("| ").trim_matches('`').to_owned(), default)),
+        [name, _, default, _, ..] => Some((name.trim_start_matches("| ").trim_matches('`').to_owned(), default)),
         _ => None,
     });
     let values = cells.filter_map(|(name, default)| {
@@ -112,6 +112,9 @@ fn the_defaults_in_the_reference_are_the_program_s() {
         ("## `[[workloads]]`", open, 8),
         ("## `[[streams]]`", closed, 8),
         ("## `[lab]`", "[lab]\n", 14),
+        ("## `[rivals.estimate]`", "[rivals.estimate]\n", 2),
+        ("## `[rivals.priority]`", "[rivals.priority]\n", 5),
+        ("## `[rivals.fair_tree]`", "[rivals.fair_tree]\n", 14),
     ];
     for (heading, table, least) in parts {
         let defaults = defaults(&page, heading);

@@ -2,6 +2,7 @@
 
 use super::stop::Stop;
 use std::collections::{BTreeSet, VecDeque};
+use std::ops::Bound;
 use std::sync::Arc;
 use stipend_core::entry::{Occupancy, Placement};
 use stipend_core::event::Rejection;
@@ -251,6 +252,11 @@ impl Book {
     /// The leases and when each is expected to end, the earliest first.
     pub(super) fn ends(&self) -> impl Iterator<Item = (Time, WorkloadId)> + '_ {
         self.ends.iter().copied()
+    }
+
+    /// Those after this one.
+    pub(super) fn ends_after(&self, last: (Time, WorkloadId)) -> impl Iterator<Item = (Time, WorkloadId)> + '_ {
+        self.ends.range((Bound::Excluded(last), Bound::Unbounded)).copied()
     }
 
     /// The next lease whose expected end has come.

@@ -177,14 +177,16 @@ impl Cluster {
     /// Gives a lease's room back in a picture of what will be free.
     pub(super) fn give_back(&self, free: &mut Free, gang: &Gang, placement: &[Slot]) {
         for slot in placement {
-            let node = self.known(slot.node);
-            if node.state == NodeState::Ready {
-                // What is kept for a claimant will not be free.
-                let members = (slot.gpus.0 & !node.held.0).count_ones() / gang.gpus_per_member;
-                let room = free.room(slot.node).plus(Room::member(&node.spec, gang), members);
-                free.set(slot.node, room, node.spec.gpus);
-            }
+            let room = free.room(slot.node).plus(self.given_back(gang, slot), 1);
+            self.set_room(free, slot.node, room);
         }
+    }
+
+    /// What a lease gives back on one of its nodes: nothing where that is not in service, and not what is kept for a claimant.
+    pub(super) fn given_back(&self, gang: &Gang, slot: &Slot) -> Room {
+        let node = self.known(slot.node);
+        let members = (slot.gpus.0 & !node.held.0).count_ones() / gang.gpus_per_member;
+        if node.state == NodeState::Ready { Room::default().plus(Room::member(&node.spec, gang), members) } else { Room::default() }
     }
 
     /// Says what is free on a node in a picture of what could be free.

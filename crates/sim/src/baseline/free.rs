@@ -68,6 +68,15 @@ impl Room {
         }
     }
 
+    /// Without another room; what is not there cannot be taken.
+    pub(super) fn less(self, taken: Room) -> Room {
+        Room {
+            gpus: self.gpus.saturating_sub(taken.gpus),
+            cpus: self.cpus.saturating_sub(taken.cpus),
+            memory: self.memory.saturating_sub(taken.memory),
+        }
+    }
+
     /// What both have.
     pub(super) fn min(self, other: Room) -> Room {
         Room { gpus: self.gpus.min(other.gpus), cpus: self.cpus.min(other.cpus), memory: self.memory.min(other.memory) }
@@ -118,6 +127,11 @@ impl Free {
     /// What is free on a node.
     pub(super) fn room(&self, node: NodeId) -> Room {
         self.rooms[node.index()]
+    }
+
+    /// What is free on each node.
+    pub(super) fn rooms(&self) -> &[Room] {
+        &self.rooms
     }
 
     /// Sets what is free on a node that has `all` GPUs.

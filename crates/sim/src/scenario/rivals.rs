@@ -111,3 +111,77 @@ settings! {
         share_max: Fraction,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::baseline::{FairTreeSettings, PreemptFor, PrioritySettings};
+    use crate::scenario::Scenario;
+    use stipend_core::quantity::{Ppm, Span};
+
+    const LEAST: &str = "name = \"t\"\ndescription = \"d\"\nmeasure = \"1d\"\n[pool]\nnodes = 1\n[[budgets]]\npath = \"lab\"\n\
+        [[workloads]]\nname = \"w\"\nbudget = \"lab\"\ngang = \"1\"\nwork = \"1h\"\n";
+
+    /// With every setting written as a field of the scenario, and with every one given as `--set`.
+    fn both(section: &str, written: &[&str]) -> [Scenario; 2] {
+        let scenario = |text: &str, sets: &[String]| Scenario::parse("t.toml", text, sets).unwrap_or_else(|error| panic!("{error}"));
+        let sets: Vec<String> = written.iter().map(|line| format!("rivals.{section}.{}", line.replace(" = ", "="))).collect();
+        [scenario(&format!("{LEAST}[rivals.{section}]\n{}\n", written.join("\n")), &[]), scenario(LEAST, &sets)]
+    }
+
+    #[test]
+    fn every_setting_of_fair_tree_comes_from_the_scenario() {
+        let written = [
+            "half_life = \"3d\"",
+            "calc_period = \"7m\"",
+            "weight_fairshare = 11",
+            "weight_age = 12",
+            "weight_size = 13",
+            "weight_qos = 14",
+            "max_age = \"2d\"",
+            "backfill_interval = \"90s\"",
+            "backfill_jobs = 15",
+            "backfill_reservations = 16",
+            "backfill_window = \"1d\"",
+            "preempt = \"scavenger\"",
+            "exempt = \"2h\"",
+            "share_max = 0.5",
+        ];
+        let expected = FairTreeSettings {
+            half_life: Span::days(3),
+            calc_period: Span::minutes(7),
+            weight_fairshare: 11,
+            weight_age: 12,
+            weight_size: 13,
+            weight_qos: 14,
+            max_age: Span::days(2),
+            backfill_interval: Span::seconds(90),
+            backfill_jobs: 15,
+            backfill_reservations: 16,
+            backfill_window: Span::days(1),
+            preempt: PreemptFor::Scavenger,
+            exempt: Span::hours(2),
+            share_max: Ppm(500_000),
+        };
+        both("fair_tree", &written).iter().for_each(|scenario| assert_eq!(scenario.rivals.fair_tree, expected));
+    }
+
+    #[test]
+    fn every_setting_of_priority_comes_from_the_scenario() {
+        let written = ["high = 0.1", "normal = 0.2", "opt_out = 0.3", "protected_max = 0.4", "preempt = false"];
+        let [high, normal, opt_out, protected_max] = [1, 2, 3, 4].map(|tenths| Ppm(tenths * 100_000));
+        let expected = PrioritySettings { high, normal, opt_out, protected_max, preempt: false };
+        both("priority", &written).iter().for_each(|scenario| assert_eq!(scenario.rivals.priority, expected));
+    }
+
+    #[test]
+    fn whom_qos_preempt_is_one_of_three_words() {
+        for (word, preempt) in [("nobody", PreemptFor::Nobody), ("scavenger", PreemptFor::Scavenger), ("share", PreemptFor::Share)] {
+            for scenario in both("fair_tree", &[&format!("preempt = \"{word}\"")]) {
+                assert_eq!(scenario.rivals.fair_tree.preempt, preempt);
+            }
+        }
+        let wrong = Scenario::parse("t.toml", LEAST, &["rivals.fair_tree.preempt=everybody".into()]);
+        let message = wrong.map(|_| ()).expect_err("there is no such word").to_string();
+        assert!(["nobody", "scavenger", "share"].iter().all(|word| message.contains(word)), "{message}");
+    }
+}

@@ -56,12 +56,12 @@ const LAWS: [Law; 9] =
     [Law::TimeOrder, Law::Sequence, Law::GpuTwice, Law::Gang, Law::Node, Law::NamedStart, Law::ReEntry, Law::Chain, Law::Requeue];
 
 fn policies() -> Vec<(&'static str, Box<dyn Policy>)> {
-    let scavenger = FairTreeSettings { preempt: PreemptFor::Scavenger, ..FairTreeSettings::default() };
+    let preempting = |preempt| FairTreeSettings { preempt, ..FairTreeSettings::default() };
     let estimate = stipend_sim::baseline::Estimate::default();
     vec![
         ("priority", Box::new(priority(PrioritySettings::default()))),
-        ("fair-tree", Box::new(fair_tree(FairTreeSettings::default(), estimate))),
-        ("fair-tree with scavengers only", Box::new(fair_tree(scavenger, estimate))),
+        ("fair-tree that preempts", Box::new(fair_tree(preempting(PreemptFor::Share), estimate))),
+        ("fair-tree that preempts scavengers only", Box::new(fair_tree(preempting(PreemptFor::Scavenger), estimate))),
     ]
 }
 
@@ -119,7 +119,7 @@ impl Observer for Exempt {
 fn preemption_by_qos_respects_the_exempt_time_and_who_cannot_be_requeued() {
     let scenario = Scenario::parse("t.toml", SCENARIO, &[]).expect("the scenario is right");
     for exempt in [Span::ZERO, Span::minutes(30), Span::hours(4)] {
-        let settings = FairTreeSettings { exempt, ..FairTreeSettings::default() };
+        let settings = FairTreeSettings { preempt: PreemptFor::Share, exempt, ..FairTreeSettings::default() };
         let mut policy = fair_tree(settings, stipend_sim::baseline::Estimate::default());
         let mut watch = Exempt { exempt, ..Exempt::default() };
         engine::run(&scenario, 5, &mut policy, &mut [&mut watch], None);
@@ -131,9 +131,10 @@ fn preemption_by_qos_respects_the_exempt_time_and_who_cannot_be_requeued() {
 fn without_preemption_nobody_yields() {
     let scenario = Scenario::parse("t.toml", SCENARIO, &[]).expect("the scenario is right");
     let estimate = stipend_sim::baseline::Estimate::default();
-    let off = FairTreeSettings { preempt: PreemptFor::Nobody, ..FairTreeSettings::default() };
-    let policies: [Box<dyn Policy>; 2] =
-        [Box::new(fair_tree(off, estimate)), Box::new(priority(PrioritySettings { preempt: false, ..PrioritySettings::default() }))];
+    let policies: [Box<dyn Policy>; 2] = [
+        Box::new(fair_tree(FairTreeSettings::default(), estimate)),
+        Box::new(priority(PrioritySettings { preempt: false, ..PrioritySettings::default() })),
+    ];
     for mut policy in policies {
         let mut log = LogWriter::new(Vec::new(), &scenario.labels);
         engine::run(&scenario, 5, policy.as_mut(), &mut [&mut log], None);

@@ -1,8 +1,8 @@
 //! Small stories with expected starts and preemptions, on two nodes of 8 for two teams with equal shares.
 
 use stipend_core::entry::Entry;
-use stipend_core::quantity::Time;
-use stipend_sim::baseline::{Estimate, FairTreeSettings, PrioritySettings, fair_tree, priority};
+use stipend_core::quantity::{Ppm, Time};
+use stipend_sim::baseline::{Estimate, FairTreeSettings, PreemptFor, PrioritySettings, fair_tree, priority};
 use stipend_sim::engine;
 use stipend_sim::observer::Observer;
 use stipend_sim::policy::Policy;
@@ -47,9 +47,9 @@ fn told(mut policy: impl Policy, work: &[&str]) -> Vec<String> {
     told.lines
 }
 
-/// With everybody's priority stated; priority 1 is high, -1 normal; nothing high is left to chance.
+/// With everybody's priority stated; priority 1 is high, -1 normal; nothing high is left to chance, and a team may protect its whole claim.
 fn levels() -> impl Policy {
-    priority(PrioritySettings { opt_out: stipend_core::quantity::Ppm(1_000_000), ..PrioritySettings::default() })
+    priority(PrioritySettings { opt_out: Ppm(1_000_000), protected_max: Ppm(1_000_000), ..PrioritySettings::default() })
 }
 
 #[test]
@@ -90,13 +90,15 @@ fn a_higher_level_takes_a_lower_one_and_never_the_other_way() {
     assert_eq!(told(levels(), &work), expected);
 }
 
-fn slurm() -> impl Policy {
-    fair_tree(FairTreeSettings::default(), Estimate::default())
+fn slurm(preempt: PreemptFor) -> impl Policy {
+    fair_tree(FairTreeSettings { preempt, ..FairTreeSettings::default() }, Estimate::default())
 }
+
+/// One team holds both nodes when the other comes.
+const BEYOND_ITS_SHARE: [&str; 4] = ["0:00 a1 a 1x8 0 4h 4h", "0:00 a2 a 1x8 0 4h 4h", "0:30 b1 b 1x8 0 1h 1h", "1:30 fill b 1x8 0 0s 4h"];
 
 #[test]
 fn the_share_qos_takes_normal_work_after_its_exempt_time_and_scavengers_at_once() {
-    let work = ["0:00 a1 a 1x8 0 4h 4h", "0:00 a2 a 1x8 0 4h 4h", "0:30 b1 b 1x8 0 1h 1h", "1:30 fill b 1x8 0 0s 4h"];
     let expected = [
         "0:00 start a1",
         "0:00 start a2",
@@ -110,12 +112,27 @@ fn the_share_qos_takes_normal_work_after_its_exempt_time_and_scavengers_at_once(
         "5:06 a2 completed",
         "8:00 fill completed",
     ];
-    assert_eq!(told(slurm(), &work), expected);
+    assert_eq!(told(slurm(PreemptFor::Share), &BEYOND_ITS_SHARE), expected);
+}
+
+#[test]
+fn where_qos_do_not_preempt_whoever_is_within_its_share_waits() {
+    let expected = [
+        "0:00 start a1",
+        "0:00 start a2",
+        "4:00 a1 completed",
+        "4:00 a2 completed",
+        "4:00 start b1",
+        "4:00 start fill",
+        "5:00 b1 completed",
+        "8:00 fill completed",
+    ];
+    assert_eq!(told(slurm(PreemptFor::Nobody), &BEYOND_ITS_SHARE), expected);
 }
 
 #[test]
 fn who_used_less_goes_first() {
     let work = ["0:00 a1 a 2x8 0 2h 2h", "0:10 a2 a 2x8 0 2h 2h", "0:20 b1 b 2x8 0 2h 2h"];
     let expected = ["0:00 start a1", "2:00 a1 completed", "2:00 start b1", "4:00 b1 completed", "4:00 start a2", "6:00 a2 completed"];
-    assert_eq!(told(slurm(), &work), expected);
+    assert_eq!(told(slurm(PreemptFor::Nobody), &work), expected);
 }

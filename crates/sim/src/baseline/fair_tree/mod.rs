@@ -1,4 +1,4 @@
-//! A well-configured Slurm site: multifactor priority with Fair Tree, backfill, and preemption by QOS.
+//! A well-configured Slurm site: multifactor priority with Fair Tree, backfill, QOS, and preemption by QOS where a scenario asks for it.
 //!
 //! What it does follows Slurm's documentation, page by page:
 //! - **Fair share** (`fair_tree.html`, `priority_multifactor.html`): usage halves every [`half_life`](FairTreeSettings::half_life); users are ranked
@@ -8,9 +8,10 @@
 //! - **Backfill**, at most every [`backfill_interval`](FairTreeSettings::backfill_interval): see [`backfill`].
 //! - **QOS** (`qos.html`, `preempt.html`): unallocated work is *scavenger*; work with a contract is *share* as long as its account's
 //!   running share jobs stay within claim × capacity (`GrpTRES`), else *normal*; at most 15 minutes and 8 GPUs are *debug*. A job keeps the QOS
-//!   in which it started. Scavenger jobs have a partition of a lower `PriorityTier`, so that all others are looked at first. Scavenger jobs may be preempted by any other, normal jobs by share and debug jobs after they ran for
-//!   [`exempt`](FairTreeSettings::exempt) (`PreemptExemptTime`). `PreemptMode=REQUEUE`, `GraceTime` is the pool's grace, the youngest goes first
-//!   (`preempt_youngest_first`). Work that cannot be requeued is never preempted: a site would give it a QOS of its own.
+//!   in which it started. Scavenger jobs have a partition of a lower `PriorityTier`, so that all others are looked at first.
+//! - **Preemption** ([`preempt`](FairTreeSettings::preempt)): scavenger jobs may be preempted by any other, normal jobs by share and debug jobs
+//!   after they ran for [`exempt`](FairTreeSettings::exempt) (`PreemptExemptTime`). `PreemptMode=REQUEUE`, `GraceTime` is the pool's grace, the
+//!   youngest goes first (`preempt_youngest_first`). Work that cannot be requeued is never preempted: a site would give it a QOS of its own.
 //!
 //! Slurm does not reserve preempted GPUs by itself; as it starts nothing of lower priority in the meantime, the effect is the same as that of the
 //! hold here.
@@ -19,6 +20,9 @@ mod accounts;
 mod backfill;
 mod jobs;
 mod ranking;
+#[cfg(test)]
+mod reference;
+mod search;
 mod settings;
 #[cfg(test)]
 mod tests;
@@ -27,13 +31,14 @@ mod usage;
 use super::book::{Estimate, Workload};
 use super::claims::{Claims, Settled};
 use super::common::{Baseline, Desk, Queue};
-use super::victims::Prey;
+use super::placement::Choice;
+use super::victims::{Eviction, Prey};
 use crate::policy::Policy;
 use accounts::Accounts;
 use backfill::Reservations;
 use jobs::{Job, Qos, Running};
 pub use settings::{FairTreeSettings, PreemptFor};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use stipend_core::entry::{Licence, Occupancy};
 use stipend_core::id::{BudgetId, WorkloadId};
 use stipend_core::quantity::{Claim, Gpus, Ppm, Span, Time};
@@ -73,25 +78,23 @@ struct FairTree {
     version: u64,
     reservations: Reservations,
     prey: Prey,
+    /// Reserves for everybody at its turn, needed or not.
+    #[cfg(test)]
+    eager: bool,
 }
 
 /// What a pass has found out: valid until something becomes free.
 #[derive(Default)]
 struct Failed {
-    /// By shape, for how many reservations to outlast there is no room now: this many or more.
-    placing: Vec<usize>,
+    /// By shape, for work of which length there is no room now: this long or longer. Whatever is started or reserved leaves less.
+    placing: Vec<Span>,
     /// By shape, whom it may preempt in vain: this QOS or lower.
     preempting: Vec<Option<Qos>>,
 }
 
 impl Failed {
     fn new(shapes: usize) -> Failed {
-        Failed { placing: vec![usize::MAX; shapes], preempting: vec![None; shapes] }
-    }
-
-    /// Reservations are others now.
-    fn forget_placing(&mut self) {
-        self.placing.fill(usize::MAX);
+        Failed { placing: vec![Span(i64::MAX); shapes], preempting: vec![None; shapes] }
     }
 }
 
@@ -171,6 +174,8 @@ impl FairTree {
             version: 0,
             reservations: Reservations::default(),
             prey: Prey::default(),
+            #[cfg(test)]
+            eager: false,
         }
     }
 
@@ -285,57 +290,93 @@ impl FairTree {
                 desk.start(job.id, &choice, TOP);
                 let qos = self.qos(&job);
                 self.started(desk, &job, qos);
-            } else if !self.preempt(desk, &job, &mut Failed::new(self.shapes.len())) {
-                break;
+            } else {
+                let Some((eviction, reach)) = self.eviction(desk, &job, &mut Failed::new(self.shapes.len())) else { break };
+                self.claim(desk, &job, eviction, reach);
             }
             done += 1;
         }
         self.pending.drain(..done);
     }
 
-    /// Looks at jobs by priority: starts what delays no reservation, and reserves nodes for the first that cannot start.
+    /// Looks at jobs by priority: starts what delays no reservation, and reserves nodes for the first that cannot start. Most reservations
+    /// need never be made: only when somebody fits beside those that were made must it leave the next one its nodes too.
     fn backfill_pass(&mut self, desk: &mut Desk<'_>) {
         self.reservations.clear();
-        let horizon = desk.at + self.settings.backfill_window;
         let mut failed = Failed::new(self.shapes.len());
         let mut gone = BTreeSet::new();
+        // Jobs that cannot start and for which no nodes are reserved yet, by their place in the queue.
+        let mut blocked = VecDeque::new();
         for number in 0..self.pending.len().min(self.settings.backfill_jobs as usize) {
-            let job = self.pending[number];
-            let outlasted = self.reservations.outlasted(desk, job.expected);
-            if outlasted < failed.placing[job.shape] {
-                if let Some(choice) = self.reservations.place(desk, &job.gang, outlasted) {
-                    desk.start(job.id, &choice, BACKFILL);
-                    self.reservations.started(desk, &job.gang, &choice, outlasted);
-                    let qos = self.qos(&job);
-                    self.started(desk, &job, qos);
+            if let Some((choice, outlasted)) = self.place(desk, number, &mut failed, &mut blocked) {
+                let job = self.pending[number];
+                desk.start(job.id, &choice, BACKFILL);
+                self.reservations.started(desk, &job.gang, &choice, outlasted);
+                let qos = self.qos(&job);
+                self.started(desk, &job, qos);
+                gone.insert(job.id);
+                continue;
+            }
+            if self.settings.preempt != PreemptFor::Nobody {
+                let job = self.pending[number];
+                if let Some((eviction, reach)) = self.eviction(desk, &job, &mut failed) {
+                    while self.reserve_next(desk, &mut blocked) {}
+                    self.claim(desk, &job, eviction, reach);
+                    self.reservations.claimed();
                     gone.insert(job.id);
                     continue;
                 }
-                failed.placing[job.shape] = outlasted;
             }
-            if self.preempt(desk, &job, &mut failed) {
-                gone.insert(job.id);
-                self.reservations.claimed();
-            } else if self.reservations.count() < self.settings.backfill_reservations as usize
-                && self.reservations.reserve(desk, &job, horizon).is_some()
-            {
-                failed.forget_placing();
-            }
+            blocked.push_back(number);
+            #[cfg(test)]
+            while self.eager && self.reserve_next(desk, &mut blocked) {}
         }
-        self.pending.retain(|job| !gone.contains(&job.id));
+        // Tests look at all of them.
+        #[cfg(test)]
+        while self.reserve_next(desk, &mut blocked) {}
+        if !gone.is_empty() {
+            self.pending.retain(|job| !gone.contains(&job.id));
+        }
     }
 
-    /// Takes the GPUs of lower QOS for a job, if that makes room for all of it.
-    fn preempt(&mut self, desk: &mut Desk<'_>, job: &Job, failed: &mut Failed) -> bool {
+    /// Nodes on which a job may start beside all reservations of those before it, and how many of these it outlasts.
+    fn place(&mut self, desk: &Desk<'_>, number: usize, failed: &mut Failed, blocked: &mut VecDeque<usize>) -> Option<(Choice, usize)> {
+        let Job { shape, gang, expected, .. } = self.pending[number];
+        while expected < failed.placing[shape] {
+            let outlasted = self.reservations.outlasted(desk, expected);
+            match self.reservations.place(desk, &gang, outlasted) {
+                None => failed.placing[shape] = expected,
+                Some(choice) if !self.reserve_next(desk, blocked) => return Some((choice, outlasted)),
+                Some(_) => {}
+            }
+        }
+        None
+    }
+
+    /// Reserves nodes for the next that is blocked, if there may be more reservations.
+    fn reserve_next(&mut self, desk: &Desk<'_>, blocked: &mut VecDeque<usize>) -> bool {
+        let horizon = desk.at + self.settings.backfill_window;
+        while self.reservations.count() < self.settings.backfill_reservations as usize
+            && let Some(number) = blocked.pop_front()
+        {
+            if self.reservations.reserve(desk, &self.pending[number], horizon).is_some() {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// The GPUs of lower QOS to take for a job, if that makes room for all of it, and of which QOS.
+    fn eviction(&mut self, desk: &Desk<'_>, job: &Job, failed: &mut Failed) -> Option<(Eviction, Qos)> {
         let qos = self.qos(job);
         let reach = match (self.settings.preempt, qos) {
-            (PreemptFor::Nobody, _) | (_, Qos::Scavenger) => return false,
+            (PreemptFor::Nobody, _) | (_, Qos::Scavenger) => return None,
             (PreemptFor::Share, Qos::Share | Qos::Debug) => Qos::Normal,
             _ => Qos::Scavenger,
         };
         let within = desk.cluster.free(0).members_at_most(1) + self.running.gpus_up_to(reach);
         if failed.preempting[job.shape] >= Some(reach) || within < job.gang.gpus().0 {
-            return false;
+            return None;
         }
         let may_stop = |id: &WorkloadId| {
             let workload = desk.book.get(*id).expect("it has a lease");
@@ -348,15 +389,20 @@ impl FairTree {
         };
         self.prey.gather(desk, self.running.up_to(reach).into_iter().filter(may_stop));
         let eviction = if self.prey.may_fit(&job.gang) { self.prey.evict(desk, &job.gang) } else { None };
-        let Some(eviction) = eviction.filter(|eviction| !eviction.victims.is_empty()) else {
+        let eviction = eviction.filter(|eviction| !eviction.victims.is_empty());
+        if eviction.is_none() {
             failed.preempting[job.shape] = Some(reach);
-            return false;
-        };
+        }
+        eviction.map(|eviction| (eviction, reach))
+    }
+
+    /// Takes them.
+    fn claim(&mut self, desk: &mut Desk<'_>, job: &Job, eviction: Eviction, reach: Qos) {
         let licence = if reach == Qos::Scavenger { Licence::Unallocated } else { Licence::Share };
         self.claims.make(desk, job.id, eviction, licence, PREEMPTS);
+        let qos = self.qos(job);
         self.running.count(job.leaf, qos, job.gang.gpus().0, 1);
         self.claiming.insert(job.id, (*job, qos));
-        true
     }
 
     fn started(&mut self, desk: &Desk<'_>, job: &Job, qos: Qos) {

@@ -49,18 +49,18 @@ pub struct FairTreeSettings {
 impl Default for FairTreeSettings {
     fn default() -> FairTreeSettings {
         FairTreeSettings {
-            half_life: Span::days(7),
+            half_life: Span::days(14),
             calc_period: Span::minutes(5),
             weight_fairshare: 100_000,
             weight_age: 1000,
             weight_size: 0,
-            weight_qos: 1_000_000,
+            weight_qos: 100_000,
             max_age: Span::days(7),
             backfill_interval: Span::minutes(1),
             backfill_jobs: 500,
-            backfill_reservations: 4,
+            backfill_reservations: 8,
             backfill_window: Span::days(4),
-            preempt: PreemptFor::Share,
+            preempt: PreemptFor::Nobody,
             exempt: Span::hours(1),
             share_max: Ppm(1_000_000),
         }

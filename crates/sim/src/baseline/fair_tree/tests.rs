@@ -1,7 +1,9 @@
-//! The backfill against its one promise: whoever is first in the queue starts no later than it was told, whatever is started beside it.
+//! The backfill against its one promise, that whoever is first in the queue starts no later than it was told, whatever is started beside it;
+//! and its search against a slow one.
 
 use super::*;
 use crate::engine;
+use crate::log::LogWriter;
 use crate::scenario::Scenario;
 use stipend_core::entry::Entry;
 use stipend_core::event::{Event, Rejection};
@@ -94,4 +96,99 @@ fn backfill_never_delays_the_head_s_reservation() {
             assert!(watched.looks > 30 && watched.kept > 10, "seed {seed}: {} looks, {} kept", watched.looks, watched.kept);
         }
     }
+}
+
+/// Hosts that fail, gangs of all sizes, some of which need a block of their own, or most of the CPUs of a node.
+const CROWDED: &str = r#"
+name = "t"
+description = "d"
+measure = "3d"
+[pool]
+nodes = 9
+nodes_per_block = 3
+cpus = 64
+[failures]
+host_mtbf = "2d"
+repair = "3h"
+lost = 1
+critical = 1
+sick = 1
+maintenance = 1
+[[budgets]]
+path = "lab"
+[[budgets]]
+path = "lab/a"
+share = 60
+[[budgets]]
+path = "lab/b"
+share = 40
+[[streams]]
+budget = "lab/a"
+outstanding = 14
+think = "20m"
+gangs = ["1x1", "1x4", "1x8", "2x8", "6x8"]
+weights = [4, 3, 3, 2, 1]
+work = "2h"
+spread = 1.0
+min_runtimes = ["1h"]
+resume = 0
+restart = 1
+[[streams]]
+budget = "lab/b"
+outstanding = 9
+think = "5m"
+gangs = ["2x4", "3x2", "4x8"]
+work = "70m"
+spread = 1.0
+min_runtimes = ["0s", "30m"]
+[[workloads]]
+name = "block"
+budget = "lab/b"
+gang = "3x6"
+same_block = true
+min_runtime = "1h"
+work = "3h"
+count = 12
+[[workloads]]
+at = "20h"
+name = "cpus"
+budget = "lab/a"
+gang = "3x1"
+cpus_per_member = 48
+min_runtime = "1h"
+work = "2h"
+count = 12
+"#;
+
+#[test]
+fn reservations_are_those_of_the_reference_and_make_the_same_decisions_when_made_late() {
+    let mut agreed = [0, 0];
+    for preempt in [PreemptFor::Nobody, PreemptFor::Share] {
+        for (reservations, window) in [(2, Span::hours(6)), (8, Span::days(4)), (40, Span::hours(3))] {
+            let settings = FairTreeSettings {
+                backfill_interval: Span::ZERO,
+                backfill_reservations: reservations,
+                backfill_window: window,
+                exempt: Span::minutes(10),
+                preempt,
+                ..FairTreeSettings::default()
+            };
+            for seed in 0..3 {
+                let scenario = Scenario::parse("t.toml", CROWDED, &[]).expect("the scenario is right");
+                let [lazy, eager] = [false, true].map(|eager| {
+                    let mut policy = Baseline::new(move || FairTree { eager, ..FairTree::new(settings) }, Estimate::default());
+                    let mut log = LogWriter::new(Vec::new(), &scenario.labels);
+                    let summary = engine::run(&scenario, seed, &mut policy, &mut [&mut log], None);
+                    assert_eq!(summary.faults, 0, "{:?}", summary.fault_examples);
+                    // Every search was held against the reference where it was made.
+                    let of_run = policy.pools[0].queue.reservations.agreed;
+                    assert!(of_run[0] > 500, "{of_run:?}");
+                    agreed = [agreed[0] + of_run[0], agreed[1] + of_run[1]];
+                    log.finish().expect("a vector takes everything")
+                });
+                assert!(lazy == eager, "it decides otherwise where reservations are made only when needed");
+            }
+        }
+    }
+    assert!(agreed[1] > 500, "searches that found nothing: {agreed:?}");
 }

@@ -36,7 +36,7 @@ pub struct PrioritySettings {
 
 impl Default for PrioritySettings {
     fn default() -> PrioritySettings {
-        PrioritySettings { high: Ppm(700_000), normal: Ppm(200_000), opt_out: Ppm(850_000), protected_max: Ppm(1_000_000), preempt: true }
+        PrioritySettings { high: Ppm(700_000), normal: Ppm(200_000), opt_out: Ppm(850_000), protected_max: Ppm(750_000), preempt: true }
     }
 }
 
