@@ -5,6 +5,7 @@ use crate::event::Rejection;
 use crate::id::{BudgetId, LeaseId, NodeId, PoolId, UserId, WorkloadId};
 use crate::quantity::{GpuMs, Gpus, Span, Standing, Time};
 use crate::spec::Gang;
+use std::sync::Arc;
 
 /// Turns ids into the labels people know. The core compares ids only, so labels never change a decision.
 pub trait Names {
@@ -380,6 +381,8 @@ pub struct PoolExplanation {
     pub ahead_in_leaf: u32,
     /// When it starts at the latest: a promise, which only a reservation makes.
     pub latest_start: Option<Time>,
+    /// The nodes on which it does; empty without a promise.
+    pub reserved: Arc<[NodeId]>,
     /// What stops it, the binding limit first.
     pub blockers: Vec<Blocker>,
 }

@@ -16,6 +16,7 @@ use crate::submit::{check_in_pool, contract};
 use crate::table::Table;
 use crate::workload::{Phase, Workload};
 use std::hash::{Hash, Hasher};
+use std::sync::Arc;
 
 /// A pure state machine: facts in by [`apply`](Scheduler::apply), decisions out by [`decide`](Scheduler::decide).
 #[derive(Clone, Debug)]
@@ -131,7 +132,14 @@ impl Scheduler {
             let contract = contract(&workload.spec, leaf, &pool, &self.tree);
             let skipped = check_in_pool(&workload.spec, contract, &pool).err().map(Blocker::Skipped);
             let blockers = skipped.into_iter().collect();
-            return Some(PoolExplanation { pool: id, standings: Vec::new(), ahead_in_leaf: 0, latest_start: None, blockers });
+            return Some(PoolExplanation {
+                pool: id,
+                standings: Vec::new(),
+                ahead_in_leaf: 0,
+                latest_start: None,
+                reserved: Arc::default(),
+                blockers,
+            });
         };
         let blocker = match &workload.phase {
             Phase::Held { why } => Blocker::Held { why: why.clone() },
@@ -148,8 +156,10 @@ impl Scheduler {
             _ => 0,
         };
         let standings = standings_down_to(leaf, &mut pool, &mut Standings::default(), self.now).into_vec();
-        let latest_start = workload.reservation_in(id).map(|reservation| pool.reservations.by_id[&reservation].latest_start);
-        Some(PoolExplanation { pool: id, standings, ahead_in_leaf, latest_start, blockers: vec![blocker] })
+        let promise = workload.reservation_in(id).map(|reservation| &pool.reservations.by_id[&reservation]);
+        let latest_start = promise.map(|promise| promise.latest_start);
+        let reserved = promise.map_or_else(Arc::default, |promise| Arc::clone(&promise.nodes));
+        Some(PoolExplanation { pool: id, standings, ahead_in_leaf, latest_start, reserved, blockers: vec![blocker] })
     }
 
     /// A number that is equal for equal states: for replay and double-run checks.

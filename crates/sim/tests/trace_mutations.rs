@@ -2,12 +2,14 @@
 //!
 //! `MUTATIONS=100000 cargo test --release -p stipend-sim --test trace_mutations` looks longer.
 
+use look::look;
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use stipend_sim::random::mix;
-use stipend_sim::report::trace::overview;
-use stipend_sim::trace::overview::Overview;
 use stipend_sim::trace::{Reading, Trace};
+
+#[path = "../../../fuzz/look.rs"]
+mod look;
 
 /// Small files by hand, one of every form, with the oddities that the form has.
 const FILES: &[&str] = &[
@@ -22,6 +24,19 @@ const FILES: &[&str] = &[
      pod-2,8000,1024,1,1000,G2,BE,Pending,7,900,\npod-3,8000,1024,0,0,,LS,Running,7,,8\n",
     "; Version: 2.2\n; UnixStartTime: 1038402000\n; MaxProcs: 128\n\n    1      0     10   3600    8  -1 -1    8  7200 -1 1  3  1 -1 1 -1 -1 -1\n\
      2 5 -1 -1 -1 -1 -1 16 7200 1000 5 4 1 -1 1 2 -1 -1\n3 9 0 60 4 12.5 100 4 60 -1 0 4 1 7 1 2 1 30\n4 9 0 60 4 -1 -1 4 60 -1 2 4 1 7 1 2 1 30\n",
+];
+
+/// Slurm's, of which two copies are not twice the jobs.
+const SLURM: &[&str] = &[
+    "JobID|User|Account|Partition|QOS|State|Submit|Eligible|Start|End|Elapsed|Timelimit|NNodes|NCPUS|ReqTRES|AllocTRES|Comment\n\
+     1|ann|nlp|gpu|high|COMPLETED|2026-10-01T00:00:00|2026-10-01T00:00:00|2026-10-01T00:01:00|2026-10-01T01:01:00|01:00:00|\
+     1-00:00:00|2|32||billing=16,cpu=32,gres/gpu:a100=16,gres/gpu=16,mem=100G,node=2|a|b\n1.batch|||||COMPLETED|||||||1|||cpu=16|\n\
+     2_[3-5%2]|bob|bio|cpu|low|PENDING|2026-10-01T00:00:00|Unknown|Unknown|Unknown|00:00:00|UNLIMITED|1|8||cpu=8|\n\
+     3+0|bob|bio|cpu|low|CANCELLED by 77|2026-10-01T00:00:00|2026-10-01T00:00:00|2026-10-01T00:01:00|Unknown|00:30:00|Partition_Limit|1|8||cpu=8,mem=2252800K|\n",
+    "{\"jobs\": [{\"job_id\": 7, \"user\": \"ann\", \"account\": \"nlp\", \"partition\": \"gpu\", \"state\": {\"current\": [\"COMPLETED\"]},\n\
+     \"time\": {\"submission\": 1790000000, \"eligible\": 1790000000, \"start\": 1790000060, \"end\": 1790003660, \"elapsed\": 3600,\n\
+     \"limit\": {\"set\": true, \"infinite\": false, \"number\": 60}}, \"allocation_nodes\": 2, \"tres\": {\"allocated\": [{\"type\": \"gres\",\n\
+     \"name\": \"gpu\", \"count\": 16}, {\"type\": \"cpu\", \"count\": 32}]}}]}\n",
 ];
 
 /// Pieces that break readers: bounds, signs, quotes, no text at all, and the separators of all forms.
@@ -119,27 +134,6 @@ fn field(text: &mut Vec<u8>, dice: &mut Dice) {
     }
 }
 
-/// Reads, looks through and prints a file; whatever comes of it is held against the bounds.
-fn check(file: &[u8]) {
-    let Ok(trace) = Trace::read(file, Reading { procs_per_gpu: 2, ..Reading::default() }) else { return };
-    // The shortest row has some bytes, and a name at most those that stand in the file.
-    assert!(trace.rows.len() <= file.len() / 4 + 1 && trace.teams.len() <= file.len() && trace.users.len() <= file.len());
-    assert!(trace.bad_rows <= file.len() as u64 + 1 && trace.bad_examples.len() <= 5);
-    assert!(trace.rows.is_sorted_by_key(|row| row.arrival_ms()));
-    for row in &trace.rows {
-        assert!(row.gpus > 0 && row.work_ms >= 0 && row.arrival_ms() >= 0, "{row:?}");
-        assert!(
-            (row.team as usize) < trace.teams.len() && (row.user as usize) < trace.users.len() && (row.pools as usize) < trace.pools.len()
-        );
-    }
-    let found = Overview::of(&trace);
-    assert_eq!(found.jobs, trace.rows.len() as u64);
-    let shown = overview("file", &found);
-    let widest = shown.lines().filter(|line| !line.starts_with("  line ")).map(|line| line.chars().count()).max();
-    assert!(shown.chars().all(|c| c == '\n' || !c.is_control()), "{shown:?}");
-    assert!(widest <= Some(160), "{shown}");
-}
-
 fn compressed(file: &[u8], how: usize) -> Vec<u8> {
     match how {
         0 => {
@@ -155,7 +149,8 @@ fn no_mutation_makes_the_reader_panic() {
     let rounds: u64 = std::env::var("MUTATIONS").ok().and_then(|text| text.parse().ok()).unwrap_or(3000);
     for seed in 0..rounds {
         let mut dice = Dice(mix(seed));
-        let mut file = FILES[dice.below(FILES.len())].as_bytes().to_vec();
+        let all = [FILES, SLURM].concat();
+        let mut file = all[dice.below(all.len())].as_bytes().to_vec();
         let packed = dice.below(10);
         if packed < 2 {
             file = compressed(&file, packed);
@@ -166,7 +161,7 @@ fn no_mutation_makes_the_reader_panic() {
         if packed == 2 {
             file = compressed(&file, dice.below(2));
         }
-        if catch_unwind(AssertUnwindSafe(|| check(&file))).is_err() {
+        if catch_unwind(AssertUnwindSafe(|| look(&file))).is_err() {
             panic!("seed {seed} breaks the reader with {:?}", String::from_utf8_lossy(&file));
         }
     }
@@ -174,10 +169,15 @@ fn no_mutation_makes_the_reader_panic() {
 
 #[test]
 fn the_files_themselves_are_read_whole() {
+    for file in SLURM {
+        let trace = Trace::read(file.as_bytes(), Reading::default()).expect("a known form");
+        assert_eq!((trace.rows.len(), trace.bad_rows), (1, 0), "{file}{}", trace.notes());
+        look(file.as_bytes());
+    }
     for (file, rows) in FILES.iter().zip([2, 2, 2, 3, 3]) {
         let trace = Trace::read(file.as_bytes(), Reading::default()).expect("a known form");
         assert_eq!((trace.rows.len(), trace.bad_rows), (rows, 0), "{file}{}", trace.notes());
-        check(file.as_bytes());
+        look(file.as_bytes());
         for how in 0..2 {
             let packed = compressed(file.as_bytes(), how);
             let two = [packed.clone(), packed].concat();

@@ -36,14 +36,16 @@ pub(super) enum Settled {
     Lost(WorkloadId),
     /// The claimant was withdrawn.
     Gone(WorkloadId),
-    /// A victim may start again.
+    /// A victim, whose own pool this is, may start again.
     Back(WorkloadId),
 }
 
 impl Claims {
     /// Tells the victims to stop and keeps the GPUs; the queue forgets the claimant by itself until the claim is settled.
     pub(super) fn make(&mut self, desk: &mut Desk<'_>, id: WorkloadId, eviction: Eviction, licence: Licence, rule: &'static str) {
-        let gang = desk.book.get(id).expect("only waiting work claims").spec.gang;
+        let claimant = desk.book.get(id).expect("only waiting work claims");
+        let gang = claimant.spec.gang;
+        desk.guests.remove(claimant);
         let mut victims = Vec::with_capacity(eviction.victims.len());
         for victim in eviction.victims {
             let workload = desk.book.get(victim).expect("only running work yields");
@@ -73,6 +75,7 @@ impl Claims {
                 settled.push(Settled::Gone(claim.id));
             } else if let Some(node) = claim.lost_node(desk) {
                 claim.give_up(desk, Why::HoldNodeGone { node });
+                desk.waits_again(claim.id);
                 settled.push(Settled::Lost(claim.id));
             } else if claim.victims.iter().all(|&victim| desk.book.leased(victim).is_err()) {
                 claim.give_up(desk, Why::ClaimantStarted);
@@ -82,7 +85,11 @@ impl Claims {
                 self.list.push(claim);
                 continue;
             }
-            settled.extend(claim.parked.into_iter().map(Settled::Back));
+            for id in claim.parked {
+                if desk.waits_again(id) {
+                    settled.push(Settled::Back(id));
+                }
+            }
         }
         settled
     }
@@ -103,9 +110,24 @@ impl Claims {
         self.list.iter().any(|claim| claim.parked.contains(&id))
     }
 
-    /// A workload that may be kept back does not wait any more.
-    pub(super) fn forget(&mut self, id: WorkloadId) {
-        self.list.iter_mut().for_each(|claim| claim.parked.retain(|&parked| parked != id));
+    /// A workload that may be kept back does not wait any more; whether it was.
+    pub(super) fn forget(&mut self, id: WorkloadId) -> bool {
+        let Some(claim) = self.list.iter_mut().find(|claim| claim.parked.contains(&id)) else { return false };
+        claim.parked.retain(|&parked| parked != id);
+        true
+    }
+}
+
+impl Desk<'_> {
+    /// A workload may start again, here and wherever else it accepts; whether this pool's queue is where it waits.
+    fn waits_again(&mut self, id: WorkloadId) -> bool {
+        let workload = self.book.get(id).expect("it waits again");
+        if workload.pool != self.pool {
+            self.guests.give_back(id);
+            return false;
+        }
+        self.guests.push(id, workload);
+        true
     }
 }
 

@@ -14,6 +14,7 @@ use super::request;
 use super::stop::{self, Stop};
 use super::tree::Tree;
 use crate::policy::Policy;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use stipend_core::entry::{By, Entry, InPool, Licence, Occupancy, Outcome, Placement};
 use stipend_core::event::{Event, Exit, Rejection};
@@ -30,6 +31,16 @@ pub(super) trait Queue {
 
     /// A waiting workload goes away without a start.
     fn remove(&mut self, id: WorkloadId, workload: &Workload);
+
+    /// A workload waits again: if it yielded to somebody here who has not started yet, it is kept back until that is settled.
+    fn park(&mut self, _id: WorkloadId) -> bool {
+        false
+    }
+
+    /// A workload that may be kept back does not wait any more; whether it was.
+    fn unpark(&mut self, _id: WorkloadId) -> bool {
+        false
+    }
 
     /// A lease of this workload has ended; whether it waits again is said by [`Queue::push`].
     fn ended(&mut self, _id: WorkloadId, _workload: &Workload) {}
@@ -67,7 +78,7 @@ pub(super) struct Desk<'a> {
     pub(super) book: &'a mut Book,
     pub(super) tree: &'a Tree,
     pub(super) estimate: &'a Estimate,
-    guests: &'a mut Guests,
+    pub(super) guests: &'a mut Guests,
     pub(super) knobs: &'a Knobs,
     pub(super) log: &'a mut Vec<Entry>,
 }
@@ -88,6 +99,7 @@ impl Desk<'_> {
     pub(super) fn start(&mut self, id: WorkloadId, choice: &Choice, rule: &'static str) {
         let gang = self.book.get(id).expect("only waiting work is queued").spec.gang;
         let placement = self.cluster.take(id, &gang, choice);
+        self.guests.remove(self.book.get(id).expect("only waiting work is queued"));
         self.started(id, placement, Licence::Free, rule);
     }
 
@@ -100,7 +112,6 @@ impl Desk<'_> {
 
     fn started(&mut self, id: WorkloadId, placement: Placement, licence: Licence, rule: &'static str) {
         let workload = self.book.get(id).expect("only waiting work is queued");
-        self.guests.remove(workload);
         let occupancy = workload.occupancy();
         let end = self.at + workload.expected(self.estimate);
         let lease = self.book.start(self.at, id, placement.clone(), end, self.at + self.knobs.start_timeout);
@@ -189,10 +200,13 @@ impl<Q: Queue> Baseline<Q> {
         Ok(InPool { pool: id, charged_gpus: Gpus(spec.gang.members * fit.charged_gpus), min_runtime })
     }
 
-    /// A workload waits in the queue of the first pool that takes it.
+    /// A workload waits in the queue of the first pool that takes it, or until whom it yielded to has started.
     fn enqueue(&mut self, id: WorkloadId) {
         let first = self.book.get(id).expect("it was just put there").homes[0].0;
         self.book.settle_in(id, first);
+        if self.pools.iter_mut().any(|pool| pool.queue.park(id)) {
+            return;
+        }
         let workload = self.book.get(id).expect("it was just put there");
         self.pools[first.index()].queue.push(id, workload, &self.estimate);
         self.guests.push(id, workload);
@@ -201,6 +215,9 @@ impl<Q: Queue> Baseline<Q> {
     /// A waiting workload leaves its pool's queue.
     fn dequeue(&mut self, id: WorkloadId) {
         let workload = self.book.get(id).expect("the caller has seen it wait");
+        if self.pools.iter_mut().any(|pool| pool.queue.unpark(id)) {
+            return;
+        }
         self.pools[workload.pool.index()].queue.remove(id, workload);
         self.guests.remove(workload);
     }
@@ -371,9 +388,14 @@ impl<Q: Queue> Policy for Baseline<Q> {
 
     fn decide(&mut self, at: Time, log: &mut Vec<Entry>) {
         self.settle(at, log);
-        for number in 0..self.pools.len() {
-            let (queue, mut desk) = self.desk(at, PoolId(number as u16), log);
+        let mut next: BTreeSet<u16> = (0..self.pools.len() as u16).collect();
+        while let Some(number) = next.pop_first() {
+            let (queue, mut desk) = self.desk(at, PoolId(number), log);
             queue.decide(&mut desk);
+            for id in self.guests.take_back() {
+                self.enqueue(id);
+                next.insert(self.book.get(id).expect("it waits again").pool.0);
+            }
         }
         self.seat_guests(at, log);
     }

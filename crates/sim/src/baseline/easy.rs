@@ -91,7 +91,10 @@ impl Queue for Easy {
         let room = if over_in_time { desk.cluster.free(0) } else { &self.reservation.open };
         let Some(choice) = desk.cluster.place(room, &gang) else { return false };
         desk.start(id, &choice, GUEST);
-        self.started(desk, &gang, &choice, over_in_time);
+        // Where nobody waits, nobody has a reservation that it could take from.
+        if !self.waiting.is_empty() {
+            self.started(desk, &gang, &choice, over_in_time);
+        }
         true
     }
 }

@@ -16,6 +16,8 @@ type Class = (Gang, Vec<PoolId>);
 #[derive(Clone, Debug, Default)]
 pub(super) struct Guests {
     waiting: BTreeMap<Class, BTreeMap<u32, WorkloadId>>,
+    /// Guests that yielded to somebody who has started since: they may wait in their own pool again.
+    back: Vec<WorkloadId>,
 }
 
 impl Guests {
@@ -25,15 +27,26 @@ impl Guests {
         }
     }
 
+    /// It is no guest any more, if it was one: it starts, goes away, or has GPUs that are being vacated for it.
     pub(super) fn remove(&mut self, workload: &Workload) {
         if workload.homes.len() > 1 {
             let class = class(workload);
-            let waiting = self.waiting.get_mut(&class).expect("it waits");
+            let Some(waiting) = self.waiting.get_mut(&class) else { return };
             waiting.remove(&workload.rank);
             if waiting.is_empty() {
                 self.waiting.remove(&class);
             }
         }
+    }
+
+    /// Somebody who yielded as a guest may wait again, in its own pool.
+    pub(super) fn give_back(&mut self, id: WorkloadId) {
+        self.back.push(id);
+    }
+
+    /// All of these since the last call.
+    pub(super) fn take_back(&mut self) -> Vec<WorkloadId> {
+        std::mem::take(&mut self.back)
     }
 
     /// The longest waiting of the classes that have not been tried in vain.

@@ -91,6 +91,12 @@ pub struct Waiting {
 pub struct WaitingIn {
     /// Which.
     pub pool: String,
+    /// When it starts at the latest: a promise, which only a reservation makes; else `null`.
+    pub latest_start: Option<String>,
+    /// The same in milliseconds.
+    pub latest_start_ms: Option<i64>,
+    /// The nodes that are reserved for it; empty without a promise.
+    pub reserved_nodes: Vec<String>,
     /// What stops it, the binding limit first.
     pub blockers: Vec<Blocked>,
     /// Where it stands; `null` in a pool that could never take it.
@@ -335,6 +341,9 @@ impl WaitingIn {
         let of = &there.explanation;
         WaitingIn {
             pool: names.pool(of.pool),
+            latest_start: of.latest_start.map(|at| names.time(at)),
+            latest_start_ms: of.latest_start.map(|at| at.0),
+            reserved_nodes: of.reserved.iter().map(|node| names.node(*node)).collect(),
             blockers: of.blockers.iter().map(|blocker| Blocked { text: blocker.text(of.pool, names) }).collect(),
             place: there.place.as_ref().map(|place| Place::new(place, there, names)),
         }

@@ -148,6 +148,34 @@ fn no_line_is_too_wide() {
     }
 }
 
+/// The largest gang is promised a start: by when and where is said in place of what is only likely.
+#[test]
+fn a_promised_start_is_said() {
+    let pool = "[[pool.groups]]\nnodes = 4\ngpus = 8";
+    let workloads = [
+        workload("full", "b", "gang = \"1x8\"\nmin_runtime = \"8h\"\nwork = \"20h\"\ncount = 6"),
+        workload("huge", "a", "at = \"1:00\"\ngang = \"5x8\"\nmin_runtime = \"8h\"\nwork = \"9h\""),
+        workload("asks", "a", "at = \"1:00\"\ngang = \"1x8\"\nmin_runtime = \"8h\"\nwork = \"9h\""),
+    ];
+    let promised = run_with(pool, &workloads.concat(), "1:10", "huge").expect("it is there");
+    let there = &promised.waiting.as_ref().expect("it waits").pools[0];
+    assert_eq!((there.latest_start.as_deref(), there.reserved_nodes.len()), (Some("8:02"), 5), "{promised}");
+    let text = promised.to_string();
+    assert!(
+        text.contains("when     it starts at 8:02 at the latest, on n0, n1, n2 and 2 other nodes; they\n         are reserved for it"),
+        "{text}"
+    );
+    assert!(!text.contains("estimate"), "{text}");
+    let other = run_with(pool, &workloads.concat(), "1:10", "asks").expect("it is there");
+    let there = &other.waiting.as_ref().expect("it waits").pools[0];
+    assert!(
+        there.latest_start.is_none()
+            && there.reserved_nodes.is_empty()
+            && other.to_string().contains("when     an estimate: from 8:00 on as many"),
+        "{other}"
+    );
+}
+
 /// Where work accepts several pools, each is told by its name, and only there.
 #[test]
 fn several_pools_are_told_one_by_one() {
@@ -160,7 +188,7 @@ fn several_pools_are_told_one_by_one() {
     let request = explained.request.as_mut().expect("it was accepted");
     request.pools.push("h100".into());
     let waiting = explained.waiting.as_mut().expect("it waits");
-    waiting.pools.push(WaitingIn { pool: "h100".into(), blockers: vec![Blocked { text: "too small".into() }], place: None });
+    waiting.pools.push(WaitingIn { pool: "h100".into(), blockers: vec![Blocked { text: "too small".into() }], ..waiting.pools[0].clone() });
     let text = explained.to_string();
     for told in
         ["1x8 GPUs, in p0, else h100, min runtime 1 h", "because  in p0: needs 8 GPUs; 0 are within reach", "because  in h100: too small"]

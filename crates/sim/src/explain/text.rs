@@ -11,6 +11,9 @@ const WIDTH: usize = 80;
 /// The width of the words that stand at the left.
 const MARGIN: usize = 9;
 
+/// So many nodes are named.
+const NODES_NAMED: usize = 3;
+
 /// So many leaves and takers are told one by one.
 const TOLD: usize = 5;
 
@@ -144,6 +147,21 @@ impl WaitingIn {
         }
         if let Some(place) = &self.place {
             place.say(page);
+            match &self.latest_start {
+                Some(at) => {
+                    page.say("when", &format!("{pool}it starts at {at} at the latest, on {}; they are reserved for it", self.reserved()))
+                }
+                None => place.say_when(page),
+            }
+        }
+    }
+
+    /// The nodes that are reserved for it, the first of them by name.
+    fn reserved(&self) -> String {
+        let named = self.reserved_nodes.iter().take(NODES_NAMED).cloned().collect::<Vec<_>>().join(", ");
+        match self.reserved_nodes.len().saturating_sub(NODES_NAMED) {
+            0 => named,
+            more => format!("{named} and {more} other nodes"),
         }
     }
 }
@@ -172,10 +190,14 @@ impl Place {
         if TOLD < self.ahead.len() {
             page.say("", &format!("- and {} more", self.ahead.len() - TOLD));
         }
+    }
+
+    /// What can be said of its start where none is promised.
+    fn say_when(&self, page: &mut Page) {
         if let Some(at) = &self.unprotected {
             page.say(
                 "when",
-                &format!("as many GPUs as it needs are unprotected from {at} on, wherever they lie and whoever may take them"),
+                &format!("an estimate: from {at} on as many GPUs as it needs are unprotected, wherever they lie and whoever may take them"),
             );
         }
         if let Some(at) = &self.looks_again {

@@ -3,12 +3,12 @@
 use super::cell::Unit;
 use super::rows::{Better, DEBUG_WAITS, MEASURES, Measure, OWED, USEFUL, last_part, worst_team};
 use super::seeds::median;
-use super::table::{BESIDE, WIDTH};
+use super::table::{BESIDE, wrap};
 use crate::result::{PolicyResult, RunResult};
 
 /// What the table says about the first policy beside the others, as a list in lines of the report's width.
 pub(super) fn sentences(runs: &[RunResult]) -> String {
-    list(runs).iter().map(|sentence| wrap(sentence)).collect::<Vec<_>>().join("\n")
+    list(runs).iter().map(|sentence| wrap("- ", "  ", sentence)).collect::<Vec<_>>().join("\n")
 }
 
 /// The same, sentence by sentence.
@@ -131,19 +131,4 @@ fn each(runs: &[RunResult], one: impl Fn(usize) -> String, measure: &Measure) ->
     let best = figures.min_by(|(_, a), (_, b)| measure.better.first(*a, *b));
     let best = best.map(|(index, _)| format!("the best of the others, {}", one(index)));
     [one(0)].into_iter().chain(best).collect()
-}
-
-/// Breaks a sentence at blanks into lines of the report's width; a list item never parts a figure from its unit.
-fn wrap(sentence: &str) -> String {
-    let mut lines = vec![String::from("-")];
-    for word in sentence.replace(" %", "\u{a0}%").split(' ') {
-        let line = lines.last_mut().expect("there is always a line");
-        if line.chars().count() + 1 + word.chars().count() <= usize::from(WIDTH) {
-            *line += " ";
-            *line += word;
-        } else {
-            lines.push(format!("  {word}"));
-        }
-    }
-    lines.join("\n").replace('\u{a0}', " ")
 }

@@ -12,6 +12,34 @@ pub(super) const WIDTH: u16 = 80;
 /// One line below the header, nothing else.
 const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─'));
 
+/// Breaks a text at blanks into lines of the report's width, the first behind `first` and the others behind `next`; a figure is never parted
+/// from its unit, and a word that is too long for a line is cut.
+pub(super) fn wrap(first: &str, next: &str, text: &str) -> String {
+    let (mut lines, width) = (vec![first.to_owned()], usize::from(WIDTH));
+    let mut is_empty = true;
+    for word in text.replace(" %", "\u{a0}%").split(' ') {
+        let mut rest = word;
+        loop {
+            let line = lines.last_mut().expect("there is always a line");
+            let room = width.saturating_sub(line.chars().count() + usize::from(!is_empty));
+            if rest.chars().count() <= room || (is_empty && room == 0) {
+                line.push_str(if is_empty { "" } else { " " });
+                line.push_str(rest);
+                is_empty = false;
+                break;
+            }
+            if is_empty {
+                let cut = rest.char_indices().nth(room).map_or(rest.len(), |(place, _)| place);
+                line.push_str(&rest[..cut]);
+                rest = &rest[cut..];
+            }
+            lines.push(next.to_owned());
+            is_empty = true;
+        }
+    }
+    lines.join("\n").replace('\u{a0}', " ")
+}
+
 /// The whole report. `runs` is one result a seed, each with the same policies in the same order; at least one of each.
 /// `with_budgets` adds a table of the budgets under the first policy.
 pub fn report(runs: &[RunResult], with_budgets: bool) -> String {

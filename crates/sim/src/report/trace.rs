@@ -1,7 +1,7 @@
 //! What is in a trace, for people: on 80 columns, the largest parts first, and what to do next.
 
 use super::cell::Unit;
-use super::table::{WIDTH, align, bare};
+use super::table::{WIDTH, align, bare, wrap};
 use crate::trace::overview::{Overview, Part, Percentiles, Ranking, Reason};
 
 /// Rows of the chart.
@@ -146,7 +146,7 @@ fn block(filled: f64) -> char {
 
 /// What was left aside, and why.
 fn aside(trace: &Overview) -> Option<String> {
-    let reason = |one: &Reason| format!("  {}: {}; the first is in line {}", rows(one.rows), one.reason, one.first_line);
+    let reason = |one: &Reason| item(&format!("{}: {}; the first is in line {}", rows(one.rows), one.reason, one.first_line));
     let mut lines: Vec<String> = Vec::new();
     if !trace.skipped.is_empty() {
         lines.push("Left aside:".into());
@@ -158,9 +158,14 @@ fn aside(trace: &Overview) -> Option<String> {
     }
     if trace.bad_rows > 0 {
         lines.push(format!("{} cannot be read, such as:", rows(trace.bad_rows)));
-        lines.extend(trace.bad_examples.iter().map(|bad| format!("  line {}: {}", bad.line, bad.reason)));
+        lines.extend(trace.bad_examples.iter().map(|bad| item(&format!("line {}: {}", bad.line, bad.reason))));
     }
     (!lines.is_empty()).then(|| lines.join("\n"))
+}
+
+/// An item of a list, in lines of the report's width.
+fn item(text: &str) -> String {
+    wrap("  ", "    ", text)
 }
 
 /// How to simulate it: as many nodes as its work would fill.

@@ -6,6 +6,7 @@ use super::node_list::{self, NodeRow};
 use super::overrides::nearest;
 use super::source::Source;
 use super::{Pool, length::GangText};
+use crate::trace::rules::Accepted;
 use std::collections::BTreeMap;
 use std::path::Path;
 use stipend_core::id::{BlockId, PoolId};
@@ -26,6 +27,8 @@ pub(super) struct Hardware {
     /// Names of nodes, as far as a list gives them.
     pub(super) names: Vec<String>,
     features: Vec<String>,
+    /// What lists and traces call the pools.
+    models: Vec<String>,
 }
 
 /// A node before its pool is known to be counted in GPUs or CPUs.
@@ -188,6 +191,7 @@ impl Hardware {
         let cpus_per_gpu = of_cpus.then(|| most.div_ceil(64));
         let knobs = written.map_or_else(|| file.policy.knobs(), |written| written.policy.over(file.policy.knobs()));
         let pool = PoolId(self.pools.len() as u16);
+        self.models.push(written.and_then(|written| written.model.clone()).unwrap_or_else(|| draft.name.clone()));
         self.pools.push(Pool { name: draft.name, knobs, cpus_per_gpu });
         for node in draft.nodes {
             let gpus = cpus_per_gpu.map_or(node.gpus, |cpus| node.cpus / cpus);
@@ -263,6 +267,27 @@ impl Hardware {
             Some(near) => format!("there is no pool `{name}`; did you mean `{near}`?"),
             None => format!("there is no pool `{name}`; there are {}", known.join(", ")),
         })
+    }
+
+    /// The pool of a kind of GPU, by its name or model as a trace writes it, in capitals or not.
+    pub(super) fn find_kind(&self, kind: &str) -> Option<PoolId> {
+        let is_called =
+            |place: &usize| self.pools[*place].name.eq_ignore_ascii_case(kind) || self.models[*place].eq_ignore_ascii_case(kind);
+        (0..self.pools.len()).find(is_called).map(|place| PoolId(place as u16))
+    }
+
+    /// The pools that are counted in CPUs, in their order, as far as they count alike.
+    pub(super) fn cpu_pools(&self) -> Option<Pools> {
+        let unit = self.pools.iter().find_map(|pool| pool.cpus_per_gpu)?;
+        let alike = (0..).zip(&self.pools).filter(|(_, pool)| pool.cpus_per_gpu == Some(unit)).map(|(id, _)| PoolId(id));
+        Pools::from_order(&alike.collect::<Vec<_>>())
+    }
+
+    /// How rows of a trace that accept these pools are cut into members.
+    pub(super) fn accepted(&self, pools: &Pools) -> Accepted {
+        let per_unit = self.pools[pools.first.index()].cpus_per_gpu.unwrap_or(1);
+        let widest = self.nodes.iter().filter(|node| pools.iter().any(|pool| pool == node.pool)).map(|node| node.gpus).max();
+        Accepted { pools: pools.clone(), per_node: widest.unwrap_or(8) * per_unit, per_unit }
     }
 
     /// A gang as it is written, in what the pools are counted in.

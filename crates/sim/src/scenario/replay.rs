@@ -6,13 +6,12 @@ use super::resolve::Parts;
 use crate::trace::Trace;
 use crate::trace::rules::{Rules, SharesText, TraceFile};
 use crate::trace::shares;
-use std::collections::BTreeMap;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use stipend_core::id::{BudgetId, PoolId};
+use stipend_core::id::BudgetId;
 use stipend_core::quantity::Ppm;
-use stipend_core::spec::{LeafOrder, Pools};
+use stipend_core::spec::{LeafOrder, PoolShare, Pools};
 use toml::Spanned;
 
 /// More rows than this, copies included, are a slip of the pen.
@@ -28,7 +27,16 @@ impl Parts<'_> {
         self.check_trace(written)?;
         let (shown, input) = self.open(name, folder)?;
         let wrong = |message: String| ScenarioError::File { file: shown.clone(), message };
-        let mut trace = Trace::read(input, written.reading()).map_err(wrong)?;
+        let cpu_pools = self.hardware.cpu_pools();
+        let mut trace = Trace::read(input, written.reading(cpu_pools.is_some())).map_err(wrong)?;
+        if let (Some(_), false, Some(budget)) = (written.columns_of_budget(), trace.teams_by_column, &written.budget) {
+            let message = format!(
+                "budget = \"{}\": only a Slurm log has such columns, and {shown} is none ({}); write {{team}}",
+                budget.get_ref(),
+                trace.form
+            );
+            return Err(self.source.error(budget.span(), message));
+        }
         trace.keep_what_ran();
         self.check_teams(written, &trace)?;
         let budgets = match &written.shares_file {
@@ -37,17 +45,23 @@ impl Parts<'_> {
         };
         let first_user = self.labels.users.len() as u32;
         self.labels.users.extend(trace.users.iter().cloned());
-        let pools = self.pools_of_rows(written, &trace)?;
-        let rules = Rules { pools, ..written.rules(&trace.teams, budgets, first_user, &self.knobs, &self.hardware.nodes) };
+        let pools = self.pools_of_rows(written, &mut trace)?;
+        let accepted = |pools: &Pools| self.hardware.accepted(pools);
+        let rules = Rules {
+            pools: pools.iter().map(accepted).collect(),
+            cpu_pools: cpu_pools.as_ref().map(accepted),
+            ..written.rules(&trace.teams, budgets, first_user, &self.knobs, &self.hardware.nodes)
+        };
         // A trace has few sizes and many rows.
         let mut sizes = HashMap::new();
         trace.leave_out(|row| {
             let gang = rules.gang(row);
-            let pools = &rules.pools[row.pools as usize];
-            sizes.entry((gang, row.pools)).or_insert_with(|| self.never_fits(&gang, pools)).clone()
+            let of = (gang, row.pools, row.gpus == 0);
+            sizes.entry(of).or_insert_with(|| self.never_fits(&gang, &rules.accepted(row).pools)).clone()
         });
         if trace.rows.is_empty() {
-            return Err(wrong(format!("no row can be used{}", trace.notes())));
+            let remarks: String = trace.remarks().iter().map(|remark| format!("\n  {remark}")).collect();
+            return Err(wrong(format!("no row can be used{}{remarks}", trace.notes())));
         }
         if written.strict && trace.bad_rows > 0 {
             return Err(wrong(format!("{} rows cannot be used, and `strict` is set{}", trace.bad_rows, trace.notes())));
@@ -64,11 +78,26 @@ impl Parts<'_> {
     }
 
     /// For each list of names (kinds of GPU) in the trace the pools of those names, in the same order. Names that no pool has are passed over;
-    /// where none is left, and where a row names none, its work accepts what `[trace]` says.
-    fn pools_of_rows(&self, file: &TraceFile, trace: &Trace) -> Result<Vec<Pools>, ScenarioError> {
+    /// where none is left, and where a row names none, its work accepts what `[trace]` says. Where there are several pools to tell apart, the
+    /// rows of which no name is known are counted.
+    fn pools_of_rows(&self, file: &TraceFile, trace: &mut Trace) -> Result<Vec<Pools>, ScenarioError> {
         let default = self.pools(file.pools.as_ref())?;
-        let known = |names: &Vec<String>| -> Vec<PoolId> { names.iter().filter_map(|name| self.hardware.find(name).ok()).collect() };
-        Ok(trace.pools.iter().map(|names| Pools::from_order(&known(names)).unwrap_or_else(|| default.clone())).collect())
+        let known: Vec<Option<Pools>> = trace
+            .pools
+            .iter()
+            .map(|names| Pools::from_order(&names.iter().filter_map(|name| self.hardware.find_kind(name)).collect::<Vec<_>>()))
+            .collect();
+        let unknown = |list: usize| known[list].is_none() && !trace.pools[list].is_empty();
+        let rows = trace.rows.iter().filter(|row| unknown(row.pools as usize)).count();
+        if rows > 0 && self.hardware.pools.len() > 1 {
+            let names: BTreeSet<&String> = (0..known.len()).filter(|&list| unknown(list)).flat_map(|list| &trace.pools[list]).collect();
+            let names: Vec<String> = names.into_iter().cloned().collect();
+            trace.said.push(format!(
+                "{rows} rows ask for {}, and no pool has that name or model: they accept any pool that [trace] allows",
+                few(&names)
+            ));
+        }
+        Ok(known.into_iter().map(|pools| pools.unwrap_or_else(|| default.clone())).collect())
     }
 
     /// A file named in the scenario or in an override, with its path for messages.
@@ -119,7 +148,7 @@ impl Parts<'_> {
 
     /// The budget of each team: found by the template, or made.
     fn team_budgets(&mut self, file: &TraceFile, trace: &mut Trace) -> Result<Vec<BudgetId>, String> {
-        let paths: Vec<String> = trace.teams.iter().map(|team| path(file, team)).collect();
+        let paths: Vec<String> = trace.teams.iter().map(|team| file.path(team)).collect();
         let shares = file.shares.as_ref().map_or(SharesText::Listed, |shares| *shares.get_ref());
         if shares == SharesText::Listed {
             let found: Vec<Result<BudgetId, String>> = paths.iter().map(|path| self.tree.leaf(path)).collect();
@@ -127,30 +156,52 @@ impl Parts<'_> {
             return Ok(found.into_iter().map(Result::unwrap_or_default).collect());
         }
         let usage = trace.usage_by_team(shares == SharesText::Equal);
-        let weights: Vec<(String, u128)> = trace.teams.iter().cloned().zip(usage).collect();
+        let weights: Vec<(String, [u128; 2])> = trace.teams.iter().cloned().zip(usage).collect();
         let made = self.make(file, &weights)?;
         Ok(paths.iter().map(|path| made[path]).collect())
     }
 
-    /// Makes budgets with shares by these weights, one for each path that the template gives; teams of the same path share it.
-    fn make(&mut self, file: &TraceFile, weights: &[(String, u128)]) -> Result<BTreeMap<String, BudgetId>, String> {
+    /// Makes budgets with shares by these weights, in pools of GPUs and of CPUs: one for each path that the template gives, and those above it
+    /// that do not exist, with the weight of all below them. Teams of the same path share it.
+    fn make(&mut self, file: &TraceFile, weights: &[(String, [u128; 2])]) -> Result<BTreeMap<String, BudgetId>, String> {
         if self.tree.specs.is_empty() {
-            let below = path(file, "team");
+            let below = file.path("team");
             let root = below.split('/').next().unwrap_or("trace");
             self.tree.add(root, self.tree.in_all_pools(Ppm::ONE), LeafOrder::Priority)?;
         }
-        let (mut order, mut sums): (Vec<String>, BTreeMap<String, u128>) = (Vec::new(), BTreeMap::new());
+        let (mut order, mut sums): (Vec<String>, BTreeMap<String, [u128; 2]>) = (Vec::new(), BTreeMap::new());
         for (team, weight) in weights {
-            let path = path(file, team);
-            if !sums.contains_key(&path) {
-                order.push(path.clone());
+            let path = file.path(team);
+            let ends = path.match_indices('/').map(|(place, _)| place).chain([path.len()]);
+            for above in ends.map(|end| &path[..end]).filter(|above| self.tree.find(above).is_err() || **above == *path) {
+                if !sums.contains_key(above) {
+                    order.push(above.into());
+                }
+                let sum = sums.entry(above.into()).or_default();
+                sum.iter_mut().zip(weight).for_each(|(sum, weight)| *sum += weight);
             }
-            *sums.entry(path).or_default() += weight;
         }
-        let total = sums.values().sum();
-        let one =
-            |path: String| Ok((path.clone(), self.tree.add(&path, self.tree.in_all_pools(part(sums[&path], total)), LeafOrder::Priority)?));
+        let parent = |path: &str| path.rsplit_once('/').map_or(String::new(), |(parent, _)| parent.into());
+        let mut totals: BTreeMap<String, [u128; 2]> = BTreeMap::new();
+        for (path, weight) in &sums {
+            let total = totals.entry(parent(path)).or_default();
+            total.iter_mut().zip(weight).for_each(|(total, weight)| *total += weight);
+        }
+        let one = |path: String| {
+            let pools = self.shares(sums[&path], totals[&parent(&path)]);
+            Ok((path.clone(), self.tree.add(&path, pools, LeafOrder::Priority)?))
+        };
         order.into_iter().map(one).collect()
+    }
+
+    /// A part of the whole in each pool, by the weights in GPUs or in CPUs; by those that there are, where there are only the others.
+    fn shares(&self, weights: [u128; 2], totals: [u128; 2]) -> Vec<PoolShare> {
+        let share = |of_cpus: bool| {
+            let kind = usize::from(of_cpus);
+            let kind = if totals[kind] > 0 { kind } else { 1 - kind };
+            PoolShare { share: part(weights[kind], totals[kind]), ..PoolShare::default() }
+        };
+        self.hardware.pools.iter().map(|pool| share(pool.cpus_per_gpu.is_some())).collect()
     }
 
     /// The budget of each team, made with the shares of a file. What stands in one of the two files only is said.
@@ -180,11 +231,11 @@ impl Parts<'_> {
         if !idle.is_empty() {
             trace.said.push(format!("{shown} names {}, which the trace does not: they have their shares and no work", few(&idle)));
         }
-        let weights: Vec<(String, u128)> = listed.iter().map(|(team, weight)| (team.clone(), u128::from(*weight))).collect();
+        let weights: Vec<(String, [u128; 2])> = listed.iter().map(|(team, weight)| (team.clone(), [u128::from(*weight); 2])).collect();
         let made = self.make(file, &weights).map_err(|message| self.source.error(name.span(), message))?;
         let named = |team: &String| weights.iter().any(|(name, _)| name == team);
         let found: Vec<Option<BudgetId>> =
-            trace.teams.iter().map(|team| made.get(&path(file, team)).copied().filter(|_| named(team))).collect();
+            trace.teams.iter().map(|team| made.get(&file.path(team)).copied().filter(|_| named(team))).collect();
         let teams = trace.teams.clone();
         trace.leave_out(|row| match found[row.team as usize] {
             Some(_) => None,
@@ -192,12 +243,6 @@ impl Parts<'_> {
         });
         Ok(found.into_iter().map(Option::unwrap_or_default).collect())
     }
-}
-
-/// Where a team's work is charged.
-fn path(file: &TraceFile, team: &str) -> String {
-    let template = file.budget.as_ref().map_or("trace/{team}", |budget| budget.get_ref());
-    template.replace("{team}", &if team.is_empty() { "none".into() } else { team.replace('/', "-") })
 }
 
 /// A part of the whole, rounded down, so that all parts together are never more than it.
@@ -211,3 +256,6 @@ fn few(names: &[String]) -> String {
     let rest = names.len().saturating_sub(shown.len());
     if rest > 0 { format!("{} and {rest} others", shown.join(", ")) } else { shown.join(", ") }
 }
+
+#[cfg(test)]
+mod tests;

@@ -25,8 +25,10 @@ const NAMES_MAX: usize = 256 << 20;
 pub struct Reading {
     /// How many of a file's processors stand for one GPU, for forms that count processors; at least 1.
     pub procs_per_gpu: u32,
-    /// What makes the teams of a Slurm log.
-    pub team_from: TeamFrom,
+    /// What makes the teams of a Slurm log; of several, a team is their names with `/` between them.
+    pub team_from: Vec<TeamFrom>,
+    /// Whether jobs without GPUs are kept, for a pool that is counted in CPUs.
+    pub cpu_jobs: bool,
     /// The columns of a log of `sacct` without a header, by the names that `sacct` has for them, separated by commas.
     pub columns: Option<String>,
 }
@@ -48,7 +50,7 @@ pub enum TeamFrom {
 
 impl Default for Reading {
     fn default() -> Reading {
-        Reading { procs_per_gpu: 1, team_from: TeamFrom::Account, columns: None }
+        Reading { procs_per_gpu: 1, team_from: vec![TeamFrom::Account], cpu_jobs: false, columns: None }
     }
 }
 
@@ -101,6 +103,11 @@ impl Builder {
     /// Names the form more precisely than its first bytes could.
     pub(crate) fn called(&mut self, form: &'static str) {
         self.trace.form = form;
+    }
+
+    /// Each team is made of the columns that [`Reading::team_from`] names.
+    pub(crate) fn teams_by_column(&mut self) {
+        self.trace.teams_by_column = true;
     }
 
     /// What 0 ms in the rows is in ms since 1970, where the file's times are such; without it they are of no known date.
@@ -187,6 +194,16 @@ impl Builder {
     /// A row that was read and is no workload of its own, such as a step of a job.
     pub(crate) fn skip(&mut self, line: u64, reason: &'static str) {
         count(&mut self.trace.skipped, line, reason);
+    }
+
+    /// Whether a job without GPUs that has so many CPUs is kept; if not, it is skipped.
+    pub(crate) fn takes_cpu_job(&mut self, line: u64, cpus: u32) -> bool {
+        match (self.reading.cpu_jobs, cpus) {
+            (true, 1..) => return true,
+            (true, 0) => self.skip(line, "jobs without a GPU that do not say how many CPUs they had"),
+            (false, _) => self.skip(line, "jobs without a GPU: a scenario with a pool of CPUs takes them"),
+        }
+        false
     }
 
     /// A row of which a part was settled by a rule, such as a fraction of a GPU.

@@ -50,7 +50,7 @@ pub struct Row {
     pub min_runtime_ms: Option<i64>,
     /// Members; 0 where the trace has only the sum of the GPUs.
     pub members: u32,
-    /// GPUs of each member, or of all; at least 1.
+    /// GPUs of each member, or of all; 0 where it needs CPUs only.
     pub gpus: u32,
     /// CPUs in all; 0 where the trace does not say.
     pub cpus: u32,
@@ -95,6 +95,12 @@ impl Row {
         u64::from(self.gpus) * u64::from(self.members.max(1))
     }
 
+    /// CPU time of work without GPUs, ms; 0 of all other.
+    pub(crate) fn cpu_ms(&self) -> u128 {
+        let cpus = if self.gpus == 0 { self.cpus } else { 0 };
+        u128::from(cpus) * u128::from(self.work_ms.unsigned_abs())
+    }
+
     /// GPU time, ms.
     pub fn gpu_ms(&self) -> u128 {
         u128::from(self.all_gpus()) * u128::from(self.work_ms.unsigned_abs())
@@ -134,6 +140,8 @@ pub struct Trace {
     pub rows: Vec<Row>,
     /// The teams' names, in the order of their first rows.
     pub teams: Vec<String>,
+    /// Whether each team is made of the columns that the reader was asked to make it of.
+    pub(crate) teams_by_column: bool,
     /// The users' names. A trace without users has one for each team, with the team's name.
     pub users: Vec<String>,
     /// Whether the file has users.
@@ -189,11 +197,13 @@ impl Trace {
         skipped.chain(ruled).chain(self.said.iter().cloned()).collect()
     }
 
-    /// GPU time of each team in ms, or 1 for each.
-    pub(crate) fn usage_by_team(&self, equal: bool) -> Vec<u128> {
-        let mut usage = vec![u128::from(equal); self.teams.len()];
+    /// GPU time of each team in ms, and CPU time of its work without GPUs; or 1 for each.
+    pub(crate) fn usage_by_team(&self, equal: bool) -> Vec<[u128; 2]> {
+        let mut usage = vec![[u128::from(equal); 2]; self.teams.len()];
         for row in self.rows.iter().filter(|_| !equal) {
-            usage[row.team as usize] += row.gpu_ms();
+            let [gpus, cpus] = &mut usage[row.team as usize];
+            *gpus += row.gpu_ms();
+            *cpus += row.cpu_ms();
         }
         usage
     }

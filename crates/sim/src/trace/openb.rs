@@ -1,7 +1,7 @@
 //! Alibaba's GPU cluster of 2023 as `openb` publishes it: a CSV of pods, and one of nodes.
 //!
 //! The rules for pods:
-//! - A part of a GPU (`gpu_milli` below 1000) is taken as a whole one; a pod without GPUs is skipped.
+//! - A part of a GPU (`gpu_milli` below 1000) is taken as a whole one; a pod without GPUs is skipped, unless there are pools for such work.
 //! - `gpu_spec` is the pools it accepts, in order: `V100M16|V100M32`; empty is any.
 //! - A pod has no owner: its quality of service (`qos`) is its team, so that the scenario's rules can tell the classes apart.
 //! - It is submitted when created and ran from `scheduled_time` to `deletion_time`. One that was never scheduled never ran. One that was never
@@ -87,18 +87,18 @@ impl Columns {
             if text.is_empty() { Ok(None) } else { needed(&text, name, seconds_ms).map(Some) }
         };
         let gpus = field(self.num_gpu);
-        if gpus.as_ref() == b"0" {
-            builder.skip(line.number, "asks for no GPU");
+        let cpus = optional(self.cpu_milli).map_or(Ok(0), |text| needed(&text, "cpu_milli", whole))?.div_ceil(1000);
+        let gpus = if gpus.as_ref() == b"0" { 0 } else { needed(&gpus, "number of GPUs", count)? };
+        if gpus == 0 && !builder.takes_cpu_job(line.number, cpus) {
             return Ok(None);
         }
-        let gpus = needed(&gpus, "number of GPUs", count)?;
         let milli = optional(self.gpu_milli).map_or(Ok(1000), |text| needed(&text, "gpu_milli", integer))?;
         let submit_ms = time(self.created, "creation_time")?.ok_or("has no creation_time")?;
         let (start_ms, end_ms) = (time(self.scheduled, "scheduled_time")?, time(self.deleted, "deletion_time")?);
         if start_ms.is_some_and(|start| start < submit_ms) || start_ms.zip(end_ms).is_some_and(|(start, end)| end < start) {
             return Err("is scheduled before its creation, or deleted before that".into());
         }
-        if milli < 1000 {
+        if milli < 1000 && gpus > 0 {
             builder.ruled(line.number, "a part of a GPU counts as a whole one");
         }
         if start_ms.is_none() {
@@ -112,7 +112,7 @@ impl Columns {
             work_ms: start_ms.zip(end_ms).map_or(0, |(start, end)| (end - start).max(1000)),
             members: 1,
             gpus,
-            cpus: optional(self.cpu_milli).map_or(Ok(0), |text| needed(&text, "cpu_milli", whole))?.div_ceil(1000),
+            cpus,
             memory_mib: optional(self.memory_mib).map_or(Ok(0), |text| needed(&text, "memory_mib", whole))?,
             team,
             pools: optional(self.gpu_spec).map_or(Ok(0), |text| builder.pools(&text, b'|'))?,

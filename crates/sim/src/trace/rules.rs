@@ -31,7 +31,8 @@ pub(crate) struct TraceFile {
     pub(crate) columns: Option<String>,
     /// How often each row is submitted; the copies are spread evenly over the trace's span. Default 1.
     pub(crate) copies: Option<Spanned<u32>>,
-    /// The leaf budget of a row, `{team}` standing for its team. Default `trace/{team}`.
+    /// The leaf budget of a row, `{team}` standing for its team; of a Slurm log's also `{account}`, `{user}`, `{partition}` and `{qos}`, each a
+    /// level of the path. Default `trace/{team}`.
     pub(crate) budget: Option<Spanned<String>>,
     /// Where the teams' shares come from: `listed` in `[[budgets]]` (default), or budgets made for all teams of the file with `equal` shares
     /// or shares by their `usage` (GPU time in the file).
@@ -59,6 +60,13 @@ pub(crate) struct TraceFile {
     /// Rules of single teams, which go before the ones above.
     pub(crate) teams: Option<Spanned<BTreeMap<String, TeamFile>>>,
 }
+
+/// What stands for a row's team in the template of budgets.
+const TEAM: &str = "{team}";
+
+/// What stands for a column of a Slurm log there.
+pub(crate) const COLUMNS: [(&str, TeamFrom); 4] =
+    [("{account}", TeamFrom::Account), ("{user}", TeamFrom::User), ("{partition}", TeamFrom::Partition), ("{qos}", TeamFrom::Qos)];
 
 /// `[trace.teams.NAME]`: what is said here goes before what `[trace]` says.
 #[derive(Default, Deserialize)]
@@ -92,7 +100,9 @@ pub(crate) enum SharesText {
 #[derive(Clone, Debug)]
 pub(crate) struct Rules {
     /// The pools that its work accepts, by [`Row::pools`].
-    pub(crate) pools: Vec<Pools>,
+    pub(crate) pools: Vec<Accepted>,
+    /// The pools of work without GPUs, where there are such.
+    pub(crate) cpu_pools: Option<Accepted>,
     /// The budget of each team of the trace.
     pub(crate) budgets: Vec<BudgetId>,
     /// The terms of each team of the trace.
@@ -102,9 +112,18 @@ pub(crate) struct Rules {
     /// The bounds of expected run times, as multiples of the work.
     pub(crate) estimates: Option<(f64, f64)>,
     pub(crate) end_max: Span,
-    pub(crate) gpus_per_node: u32,
     /// Whether the nodes count CPUs, and memory.
     pub(crate) counted: (bool, bool),
+}
+
+/// Pools that work accepts, and how it is cut into members there.
+#[derive(Clone, Debug)]
+pub(crate) struct Accepted {
+    pub(crate) pools: Pools,
+    /// The most GPUs that a node of them has; CPUs where they are counted in CPUs.
+    pub(crate) per_node: u32,
+    /// How many of what a row asks for are counted as one: CPUs in pools of CPUs, else 1.
+    pub(crate) per_unit: u32,
 }
 
 /// What rows get that state nothing themselves.
@@ -120,12 +139,28 @@ pub(crate) struct Terms {
 
 impl TraceFile {
     /// How the file is to be read.
-    pub(crate) fn reading(&self) -> Reading {
+    pub(crate) fn reading(&self, cpu_jobs: bool) -> Reading {
         Reading {
             procs_per_gpu: self.procs_per_gpu.as_ref().map_or(1, |procs| *procs.get_ref()),
-            team_from: self.team_from,
+            team_from: self.columns_of_budget().unwrap_or_else(|| vec![self.team_from]),
+            cpu_jobs,
             columns: self.columns.clone(),
         }
+    }
+
+    /// The columns of a Slurm log that the template of budgets names, in its order; `None` if it names none but the team.
+    pub(crate) fn columns_of_budget(&self) -> Option<Vec<TeamFrom>> {
+        let template = self.budget.as_ref()?.get_ref();
+        let mut named: Vec<(usize, TeamFrom)> = Vec::new();
+        for (column, from) in COLUMNS {
+            named.extend(template.match_indices(column).map(|(place, _)| (place, from)));
+        }
+        if named.is_empty() {
+            return None;
+        }
+        named.extend(template.match_indices(TEAM).map(|(place, _)| (place, self.team_from)));
+        named.sort_unstable_by_key(|(place, _)| *place);
+        Some(named.into_iter().map(|(_, from)| from).collect())
     }
 
     /// The rules for these teams with these budgets.
@@ -133,14 +168,32 @@ impl TraceFile {
         let own = |team: &String| self.teams.as_ref().and_then(|teams| teams.get_ref().get(team));
         Rules {
             pools: Vec::new(),
+            cpu_pools: None,
             budgets,
             terms: teams.iter().map(|team| self.terms(own(team).unwrap_or(&TeamFile::default()), knobs)).collect(),
             first_user,
             estimates: self.estimates.as_ref().map(|bounds| bounds.get_ref().map(Fraction::value)).map(|[low, high]| (low, high)),
             end_max: knobs.end_max,
-            gpus_per_node: nodes.iter().map(|node| node.gpus).max().unwrap_or(8),
             counted: (nodes.iter().any(|node| node.cpus > 0), nodes.iter().any(|node| node.memory > 0)),
         }
+    }
+
+    /// Where the work of a team is charged; a team of several columns has a part for each.
+    pub(crate) fn path(&self, team: &str) -> String {
+        let template = self.budget.as_ref().map_or("trace/{team}", |budget| budget.get_ref());
+        let part = |name: &str| if name.is_empty() { "none".into() } else { name.replace('/', "-") };
+        let Some(columns) = self.columns_of_budget() else { return template.replace(TEAM, &part(team)) };
+        let parts: Vec<&str> = if columns.len() > 1 { team.splitn(columns.len(), '/').collect() } else { vec![team] };
+        let (mut path, mut parts) = (String::new(), parts.into_iter());
+        let mut rest: &str = template;
+        while let Some((place, name)) =
+            COLUMNS.iter().map(|(name, _)| *name).chain([TEAM]).filter_map(|name| Some((rest.find(name)?, name))).min()
+        {
+            path += &rest[..place];
+            path += &part(parts.next().unwrap_or_default());
+            rest = &rest[place + name.len()..];
+        }
+        path + rest
     }
 
     fn terms(&self, own: &TeamFile, knobs: &Knobs) -> Terms {
@@ -159,13 +212,24 @@ impl TraceFile {
 impl Rules {
     /// A row's gang. Where a trace has only the sum of the GPUs, they are split evenly over the fewest nodes, rounded up:
     /// with 8 GPUs a node 12 become 2 × 6, 24 become 3 × 8 and 13 become 2 × 7. CPUs and memory are split alike, where the nodes count them.
+    /// In a pool of CPUs the same holds for CPUs.
     pub(crate) fn gang(&self, row: &Row) -> Gang {
-        let members = if row.members > 0 { row.members } else { row.gpus.div_ceil(self.gpus_per_node.max(1)) };
-        let gpus_per_member = if row.members > 0 { row.gpus } else { row.gpus.div_ceil(members) };
+        let accepted = self.accepted(row);
+        let all = if row.gpus > 0 { row.gpus } else { row.cpus };
+        let members = if row.members > 0 { row.members } else { all.div_ceil(accepted.per_node.max(1)) };
+        let each = if row.members > 0 && row.gpus > 0 { row.gpus } else { all.div_ceil(members) };
         Gang {
-            cpus_per_member: if self.counted.0 { row.cpus.div_ceil(members) } else { 0 },
+            cpus_per_member: if self.counted.0 && row.gpus > 0 { row.cpus.div_ceil(members) } else { 0 },
             memory_per_member: if self.counted.1 { u64::from(row.memory_mib.div_ceil(members)) << 20 } else { 0 },
-            ..Gang::new(members, gpus_per_member)
+            ..Gang::new(members, each.div_ceil(accepted.per_unit))
+        }
+    }
+
+    /// The pools that a row's work accepts.
+    pub(crate) fn accepted(&self, row: &Row) -> &Accepted {
+        match &self.cpu_pools {
+            Some(accepted) if row.gpus == 0 => accepted,
+            _ => &self.pools[row.pools as usize],
         }
     }
 
@@ -194,7 +258,7 @@ impl Rules {
         let spec = WorkloadSpec {
             budget: self.budgets[row.team as usize],
             user: UserId(self.first_user + row.user),
-            pools: self.pools[row.pools as usize].clone(),
+            pools: self.accepted(row).pools.clone(),
             gang: self.gang(row),
             min_runtime,
             time_limit,
@@ -255,13 +319,13 @@ mod tests {
     fn rules(resume: f64, restart: f64) -> Rules {
         let terms = Terms { min_runtime: Span::hours(8), time_limit: None, resume, restart, unallocated: 0.0, checkpoint_every: None };
         Rules {
-            pools: vec![PoolId(0).into()],
+            pools: vec![Accepted { pools: PoolId(0).into(), per_node: 8, per_unit: 1 }],
+            cpu_pools: None,
             budgets: vec![BudgetId(1)],
             terms: vec![terms],
             first_user: 5,
             estimates: None,
             end_max: Span::hours(24),
-            gpus_per_node: 8,
             counted: (true, false),
         }
     }

@@ -1,5 +1,6 @@
 //! The rivals that preempt, against the laws that hold for any scheduler and against their own rules, on a small pool where hosts fail often.
 
+mod pools;
 mod stories;
 
 use std::collections::BTreeMap;

@@ -24,9 +24,9 @@ pub(crate) struct Trace {
     /// How many processors stand for one GPU, where the file counts processors
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     procs_per_gpu: u32,
-    /// What makes the teams of a Slurm log
-    #[arg(long, value_enum, value_name = "COLUMN", default_value_t)]
-    team_from: Team,
+    /// What makes the teams of a Slurm log; of several columns, a team is their names with / between them
+    #[arg(long, value_enum, value_name = "COLUMN", value_delimiter = ',', default_value = "account")]
+    team_from: Vec<Team>,
     /// The columns of a log of sacct without a header, such as JobID,State,Start,End,AllocTRES
     #[arg(long, value_name = "LIST")]
     columns: Option<String>,
@@ -36,9 +36,8 @@ pub(crate) struct Trace {
 }
 
 /// `--team-from`.
-#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+#[derive(Clone, Copy, Debug, ValueEnum)]
 enum Team {
-    #[default]
     Account,
     User,
     Partition,
@@ -73,7 +72,12 @@ impl Trace {
         } else {
             Box::new(File::open(&self.file).with_context(|| format!("cannot read {file}"))?)
         };
-        let reading = Reading { procs_per_gpu: self.procs_per_gpu, team_from: self.team_from.into(), columns: self.columns };
+        let reading = Reading {
+            procs_per_gpu: self.procs_per_gpu,
+            team_from: self.team_from.into_iter().map(TeamFrom::from).collect(),
+            columns: self.columns,
+            ..Reading::default()
+        };
         let found = simulation::overview(input, reading).map_err(|message| Failure::new(format!("{file}: {message}")).hint(HINT))?;
         match self.format {
             Format::Table => output::text(&overview(&file, &found))?,

@@ -30,7 +30,7 @@ mod usage;
 
 use super::book::{Estimate, Workload};
 use super::claims::{Claims, Settled};
-use super::common::{Baseline, Desk, Queue};
+use super::common::{Baseline, Desk, GUEST, Queue};
 use super::placement::Choice;
 use super::victims::{Eviction, Prey};
 use crate::policy::Policy;
@@ -100,13 +100,20 @@ impl Failed {
 
 impl Queue for FairTree {
     fn push(&mut self, id: WorkloadId, _: &Workload, _: &Estimate) {
-        if !self.claims.has(id) && !self.claims.park(id) {
+        if !self.claims.has(id) {
             self.arrived.push(id);
         }
     }
 
+    fn park(&mut self, id: WorkloadId) -> bool {
+        self.claims.park(id)
+    }
+
+    fn unpark(&mut self, id: WorkloadId) -> bool {
+        self.claims.forget(id)
+    }
+
     fn remove(&mut self, id: WorkloadId, _: &Workload) {
-        self.claims.forget(id);
         self.arrived.retain(|&arrived| arrived != id);
         self.pending.retain(|job| job.id != id);
     }
@@ -144,6 +151,23 @@ impl Queue for FairTree {
             self.backfill_pass(desk);
         }
         self.version = desk.version();
+    }
+
+    /// As by the backfill, beside the reservations of its last pass.
+    fn guest(&mut self, id: WorkloadId, desk: &mut Desk<'_>) -> bool {
+        let (job, is_new) = self.job(desk, id);
+        if is_new {
+            self.calculate(desk);
+        }
+        let outlasted = self.reservations.outlasted(desk, job.expected);
+        // Others have started since what is open was computed.
+        self.reservations.claimed();
+        let Some(choice) = self.reservations.place(desk, &job.gang, outlasted) else { return false };
+        desk.start(id, &choice, GUEST);
+        self.reservations.started(desk, &job.gang, &choice, outlasted);
+        let qos = self.qos(&job);
+        self.started(desk, &job, qos);
+        true
     }
 
     fn next_wakeup(&self) -> Option<Time> {
@@ -220,28 +244,9 @@ impl FairTree {
     fn arrive(&mut self, desk: &Desk<'_>) {
         let mut unknown = false;
         for id in std::mem::take(&mut self.arrived) {
-            let workload = desk.book.get(id).expect("it waits");
-            let spec = &workload.spec;
-            let (member, is_new) = self.accounts.member(desk.at, spec.budget, spec.user);
+            let (mut job, is_new) = self.job(desk, id);
             unknown |= is_new;
-            let shapes = self.shapes.len();
-            let short = workload.contract <= Span::minutes(15) && spec.gang.gpus() <= Gpus(8);
-            let fixed = match workload.occupancy() {
-                Occupancy::Unallocated => Some(Qos::Scavenger),
-                Occupancy::Allocated => short.then_some(Qos::Debug),
-            };
-            let mut job = Job {
-                id,
-                rank: workload.rank,
-                leaf: spec.budget,
-                member,
-                shape: *self.shapes.entry(spec.gang).or_insert(shapes),
-                gang: spec.gang,
-                expected: workload.expected(desk.estimate),
-                fixed,
-                eligible: self.again.remove(&id).unwrap_or(desk.at),
-                priority: 0,
-            };
+            job.eligible = self.again.remove(&id).unwrap_or(desk.at);
             job.priority = self.priority(desk, &job);
             self.insert(job);
             self.changed = true;
@@ -250,6 +255,32 @@ impl FairTree {
         if unknown {
             self.calculate(desk);
         }
+    }
+
+    /// A workload as a job here that is eligible from now on, and whether its user is new.
+    fn job(&mut self, desk: &Desk<'_>, id: WorkloadId) -> (Job, bool) {
+        let workload = desk.book.get(id).expect("it waits");
+        let spec = &workload.spec;
+        let (member, is_new) = self.accounts.member(desk.at, spec.budget, spec.user);
+        let shapes = self.shapes.len();
+        let short = workload.contract <= Span::minutes(15) && spec.gang.gpus() <= Gpus(8);
+        let fixed = match workload.occupancy() {
+            Occupancy::Unallocated => Some(Qos::Scavenger),
+            Occupancy::Allocated => short.then_some(Qos::Debug),
+        };
+        let job = Job {
+            id,
+            rank: workload.rank,
+            leaf: spec.budget,
+            member,
+            shape: *self.shapes.entry(spec.gang).or_insert(shapes),
+            gang: spec.gang,
+            expected: workload.expected(desk.estimate),
+            fixed,
+            eligible: desk.at,
+            priority: 0,
+        };
+        (job, is_new)
     }
 
     fn insert(&mut self, job: Job) {

@@ -18,7 +18,7 @@ mod running;
 
 use super::book::{Estimate, Workload};
 use super::claims::{Claims, Settled};
-use super::common::{Baseline, Desk, Queue};
+use super::common::{Baseline, Desk, GUEST, Queue};
 use super::victims::Prey;
 use crate::policy::Policy;
 use level::Level;
@@ -76,13 +76,20 @@ impl Priority {
 
 impl Queue for Priority {
     fn push(&mut self, id: WorkloadId, workload: &Workload, _: &Estimate) {
-        if !self.claims.has(id) && !self.claims.park(id) {
+        if !self.claims.has(id) {
             self.lines.push(id, workload, self.settings.asked(id, workload));
         }
     }
 
+    fn park(&mut self, id: WorkloadId) -> bool {
+        self.claims.park(id)
+    }
+
+    fn unpark(&mut self, id: WorkloadId) -> bool {
+        self.claims.forget(id)
+    }
+
     fn remove(&mut self, id: WorkloadId, workload: &Workload) {
-        self.claims.forget(id);
         self.lines.remove(workload, self.settings.asked(id, workload));
     }
 
@@ -116,6 +123,13 @@ impl Queue for Priority {
         let all = self.version != Some(desk.version());
         self.pass(desk, all);
         self.version = Some(desk.version());
+    }
+
+    fn guest(&mut self, id: WorkloadId, desk: &mut Desk<'_>) -> bool {
+        let Some(choice) = desk.place(id) else { return false };
+        desk.start(id, &choice, GUEST);
+        self.started(desk, id);
+        true
     }
 }
 

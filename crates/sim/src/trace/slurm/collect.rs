@@ -88,9 +88,9 @@ impl<'b> Collector<'b> {
         let has = Has { accounts: attempts.iter().any(|a| named(a.account)), users: attempts.iter().any(|a| named(a.user)) };
         let jobs = fold(attempts, &mut |line, rule| builder.ruled(line, rule));
         builder.epoch_ms(0);
+        builder.teams_by_column();
         for job in jobs {
-            if job.gpus == 0 {
-                builder.skip(job.line, "jobs without a GPU");
+            if job.gpus == 0 && !builder.takes_cpu_job(job.line, job.cpus) {
                 continue;
             }
             match row(&job, &names, &has, builder) {
@@ -108,14 +108,25 @@ struct Has {
     users: bool,
 }
 
-/// The row of a job with GPUs.
+/// The row of a job.
 fn row(job: &SlurmJob, names: &Names, has: &Has, builder: &mut Builder) -> Result<Row, String> {
     let name = |number: u32| names.list[number as usize].as_ref();
-    let team = match builder.reading.team_from {
-        TeamFrom::Account if has.accounts => name(job.account),
-        TeamFrom::Account | TeamFrom::Partition => name(job.partition),
-        TeamFrom::User => name(job.user),
-        TeamFrom::Qos => name(job.qos),
+    let column = |from: &TeamFrom| {
+        or_unknown(match from {
+            TeamFrom::Account if has.accounts => name(job.account),
+            TeamFrom::Account | TeamFrom::Partition => name(job.partition),
+            TeamFrom::User => name(job.user),
+            TeamFrom::Qos => name(job.qos),
+        })
+    };
+    let team = match builder.reading.team_from.as_slice() {
+        [one] => builder.team(column(one))?,
+        // Each is a part of a path.
+        several => {
+            let parts: Vec<Vec<u8>> =
+                several.iter().map(|from| column(from).iter().map(|&b| if b == b'/' { b'-' } else { b }).collect()).collect();
+            builder.team(&parts.join(&b'/'))?
+        }
     };
     // Where the GPUs are spread evenly over the nodes the gang has a member on each.
     let members = if job.nodes > 0 && job.gpus.is_multiple_of(job.nodes) { job.nodes } else { 0 };
@@ -132,7 +143,7 @@ fn row(job: &SlurmJob, names: &Names, has: &Has, builder: &mut Builder) -> Resul
         gpus: job.gpus / members.max(1),
         cpus: job.cpus,
         memory_mib: job.memory,
-        team: builder.team(or_unknown(team))?,
+        team,
         user: if has.users { builder.user(or_unknown(name(job.user)))? } else { 0 },
         pools: builder.pools(name(job.kind), b',')?,
         priority: 0,

@@ -51,7 +51,7 @@ fn columns_without_a_header() {
     assert_eq!(rows(&known), ["gpu ann 2x2 7200s 120m timed out"]);
     assert_eq!(known.pools[known.rows[0].pools as usize], ["v100"]);
     let named = |columns: &str, text: &str| {
-        let reading = Reading { columns: Some(columns.to_owned()), team_from: TeamFrom::User, ..Reading::default() };
+        let reading = Reading { columns: Some(columns.to_owned()), team_from: vec![TeamFrom::User], ..Reading::default() };
         Trace::read(text.as_bytes(), reading)
     };
     let text = "ann|7||2023-05-01T10:01:00|60|gpu:2|\nbob|8|FAILED|2023-05-01T10:02:00|60|gpu:2|\n";
