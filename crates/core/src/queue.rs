@@ -212,11 +212,15 @@ impl LeafQueue {
         }
     }
 
+    /// Whether a cap stopped some of its work that may start before its turn, at some time.
+    pub(crate) fn is_capped(&self) -> bool {
+        self.capped
+    }
+
     /// Shapes that may start before their turn, for which GPUs became free since they were last tried.
     pub(crate) fn capped(&self, freed: u64) -> impl Iterator<Item = ShapeId> {
-        let gates = if self.capped { &self.gates[..] } else { &[] };
         let is_open = move |gate: &&Gate| gate.filled < freed && gate.blocked.is_some_and(|blocked| blocked.capped);
-        gates.iter().filter(is_open).map(|gate| gate.shape)
+        self.gates.iter().filter(is_open).map(|gate| gate.shape)
     }
 
     /// Whether more waits in a shape than these.
@@ -255,7 +259,7 @@ impl LeafQueue {
 
     /// The longest eligible workload among these shapes, without those to skip.
     pub(crate) fn oldest(&self, shapes: &[ShapeId], skip: &BTreeSet<WorkloadId>) -> Option<(Time, WorkloadId)> {
-        shapes.iter().filter_map(|s| self.shapes.get(s)?.by_age.iter().find(|(_, id)| !skip.contains(id)).copied()).min()
+        shapes.iter().filter_map(|s| first(&self.shapes.get(s)?.by_age, |(_, id)| skip.contains(id))).min()
     }
 
     /// Waiting work that goes before `id`, for explanations: older work of its own order.
@@ -307,7 +311,7 @@ pub(crate) fn head(
     let mut best: Option<((i64, i128, Time), WorkloadId)> = None;
     let firsts = shapes.iter().filter_map(|s| leaf.shapes.get(s)).flat_map(|q| &q.users);
     for (user, queue) in firsts {
-        let Some((first, eligible, id)) = queue.iter().find(|(.., id)| !skip.contains(id)).copied() else { continue };
+        let Some((first, eligible, id)) = first(queue, |(.., id)| skip.contains(id)) else { continue };
         if best.is_some_and(|((b, ..), _)| b < first) {
             continue;
         }
@@ -318,6 +322,11 @@ pub(crate) fn head(
         }
     }
     best.map(|(_, id)| id)
+}
+
+/// The first of a set that is not to be skipped, which is nearly always the first of all.
+fn first<T: Copy + Ord>(set: &BTreeSet<T>, skip: impl Fn(&T) -> bool) -> Option<T> {
+    set.first().filter(|one| !skip(one)).or_else(|| set.iter().find(|one| !skip(one))).copied()
 }
 
 /// All shapes and leaves of a pool.

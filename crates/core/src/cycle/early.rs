@@ -55,7 +55,8 @@ impl Cycle<'_> {
     /// from its turn found no GPUs in its turn, and would find none now.
     pub(super) fn open_early(&self) -> Vec<OpenLeaf> {
         let pool = &self.s.pools[self.pool];
-        let leaves = pool.queue.allocated.iter().map(|(leaf, queue)| {
+        let capped = pool.queue.allocated.iter().filter(|(_, queue)| queue.is_capped());
+        let leaves = capped.map(|(leaf, queue)| {
             let mut open = OpenLeaf::new(*leaf, true);
             queue.capped(pool.freed).for_each(|shape| open.push(shape, None));
             open
