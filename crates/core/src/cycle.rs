@@ -2,6 +2,7 @@
 //!
 //! Who goes first is in `order.rs`, who may evict whom in `licence.rs`, whom exactly in `eviction.rs`, where in `placement.rs`.
 
+mod caps;
 mod early;
 mod open;
 mod pools;
@@ -11,7 +12,6 @@ mod settle;
 
 pub(crate) use pools::judge;
 
-use crate::budget::Budget;
 use crate::cluster::{Depth, Lane};
 use crate::entry::{Entry, Licence, Occupancy, Placement, Slot};
 use crate::eviction::{Found, Search};
@@ -23,7 +23,7 @@ use crate::perform::perform;
 use crate::placement::{Ground, lanes, place, place_before_drain};
 use crate::plan::{Decision, PassedOver, Plan, Preemption};
 use crate::pool::Pool;
-use crate::quantity::{Gpus, Span, Time};
+use crate::quantity::{Span, Time};
 use crate::queue::{Blocked, ShapeId, Size, head};
 use crate::reservation::survey::Survey;
 use crate::reservation::{gone_by, hold_max};
@@ -464,16 +464,10 @@ impl<'a> Cycle<'a> {
     /// Tries one workload on idle GPUs, unallocated.
     fn try_fill(&mut self, id: WorkloadId) -> Result<(), Blocker> {
         self.check_unpromised(id)?;
+        self.check_unallocated_caps(id)?;
         let workload = self.s.workloads.get(id.0).expect("it is live");
         let pool = &self.s.pools[self.pool];
         let gang = workload.spec.gang;
-        for budget in self.s.tree.get(workload.spec.budget).expect("work runs in a budget").line.iter() {
-            let limit = self.s.tree.get(*budget).and_then(|b| b.share(pool.id).unallocated_gpus_max);
-            let in_use = pool.ledger.account(*budget).unallocated_gpus;
-            if let Some(limit) = limit.filter(|limit| in_use + gang.gpus() > *limit) {
-                return Err(Blocker::Cap { budget: *budget, limit, in_use });
-            }
-        }
         let slots = if workload.is_allocated() {
             // Where it could never be promoted it would only be in the way, and lose what it did when others take the node.
             let (express, gone_by) = (self.may_use_express(id), gone_by(&pool.knobs, workload.in_pool(pool.id), self.s.now));
@@ -490,44 +484,6 @@ impl<'a> Cycle<'a> {
             return Err(Blocker::InUse { needed: gang.gpus(), reachable: free, protected_until: None });
         };
         self.start(id, Tier::Idle, slots);
-        Ok(())
-    }
-
-    /// Whether a workload may use express GPUs; a budget's contracts may hold only so many.
-    fn may_use_express(&self, id: WorkloadId) -> bool {
-        let pool = &self.s.pools[self.pool];
-        let workload = self.workload(id);
-        if pool.cluster.express_gpus() == Gpus(0) || !pool.queue.shape(self.terms(id).shape).express {
-            return false;
-        }
-        let held = pool.ledger.account(workload.spec.budget).express_gpus + workload.spec.gang.gpus();
-        held.0 <= pool.express_bound()
-    }
-
-    fn check_caps(&self, workload: &Workload) -> Result<(), Blocker> {
-        let pool = &self.s.pools[self.pool];
-        let leaf = self.s.tree.get(workload.spec.budget).expect("work runs in a budget");
-        // Its share was taken away since the submission, which would be refused now.
-        if leaf.claim(pool.id).0 == 0 {
-            return Err(Blocker::ZeroClaim { budget: leaf.spec.id });
-        }
-        // What is reserved counts as in use already.
-        if workload.reservation_in(pool.id).is_some() {
-            return Ok(());
-        }
-        self.check_room(leaf, workload.in_pool(pool.id).charged)
-    }
-
-    /// Whether the caps of a leaf and its ancestors have room for so many more GPUs.
-    fn check_room(&self, leaf: &Budget, more: Gpus) -> Result<(), Blocker> {
-        let pool = &self.s.pools[self.pool];
-        for budget in &leaf.line {
-            let limit = self.s.tree.get(*budget).and_then(|b| b.share(pool.id).gpus_max);
-            let in_use = pool.ledger.account(*budget).gpus;
-            if let Some(limit) = limit.filter(|limit| in_use + more > *limit) {
-                return Err(Blocker::Cap { budget: *budget, limit, in_use });
-            }
-        }
         Ok(())
     }
 }
