@@ -283,10 +283,19 @@ impl<'a> Cycle<'a> {
     fn pass_over(&mut self, leaf: BudgetId, allocated: bool, shape: ShapeId, id: WorkloadId, blocker: Blocker) {
         let (now, priority) = (self.now(), self.workload(id).spec.priority);
         let pool = &self.s.pools[self.pool];
-        let again = if blocker == Blocker::SearchesSpent { Span::seconds(1) } else { pool.knobs.retry_every };
-        let retry_at = if allocated { now + again } else { Time::MAX };
+        let retry_at = match blocker {
+            _ if !allocated => Time::MAX,
+            Blocker::SearchesSpent => now + Span::seconds(1),
+            Blocker::AfterGap { until } => until,
+            _ => now + pool.knobs.retry_every,
+        };
         self.retry_at = self.retry_at.min(retry_at);
-        let reach = if allocated { pool.reach } else { pool.freed };
+        let reach = match blocker {
+            // What it might have taken it may have when it is free, and whatever becomes free.
+            Blocker::AfterGap { .. } => u64::MAX,
+            _ if allocated => pool.reach,
+            _ => pool.freed,
+        };
         let blocked = Blocked { reach, takeable: pool.takeable, priority, retry_at };
         let passed = PassedOver { pool: PoolId(self.pool as u16), leaf, allocated, shape, blocked, blocker };
         record(&mut self.s.pools[self.pool], &passed);
@@ -313,6 +322,7 @@ impl<'a> Cycle<'a> {
         }
         self.check_promise(id)?;
         let found = self.find_victims(id, express).map_err(|blocker| self.reserved_for_others(id, express).unwrap_or(blocker))?;
+        self.check_recovery(&found)?;
         self.claim(id, found, None);
         Ok(())
     }
@@ -411,6 +421,14 @@ impl<'a> Cycle<'a> {
                 self.decide(Decision::Signal { lease: lease_id });
             }
         }
+    }
+
+    /// After a gap evictions go slowly.
+    fn check_recovery(&self, found: &Found) -> Result<(), Blocker> {
+        let pool = &self.s.pools[self.pool];
+        let gpus = found.victims.iter().map(|victim| self.workload(victim.id).spec.gang.gpus()).sum();
+        let Some(recovery) = &pool.recovery else { return Ok(()) };
+        recovery.check(self.s.now, gpus, pool.cluster.gpus()).map_err(|until| Blocker::AfterGap { until })
     }
 
     /// When a victim's stop signal goes out: at its next checkpoint where one is known to come soon, else now. Short contracts on express

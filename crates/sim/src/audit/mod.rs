@@ -7,6 +7,7 @@
 
 mod credit;
 mod findings;
+mod gap;
 mod holds;
 mod idle;
 mod ledger;
@@ -28,6 +29,7 @@ use crate::log::line::{Budgets, EndOfLog, Licence, Line, LogEvent, Node, State, 
 use crate::log::{LogError, LogReader};
 use credit::Credit;
 use findings::Findings;
+use gap::Gaps;
 use ledger::Ledger;
 use promises::Promises;
 use service::Service;
@@ -47,6 +49,7 @@ pub struct Auditor {
     swaps: Swaps,
     promises: Promises,
     credit: Credit,
+    gaps: Gaps,
     instant: Instant,
     findings: Findings,
 }
@@ -111,6 +114,7 @@ impl Auditor {
             LogEvent::Budgets(tree) => self.budgets(tree),
             LogEvent::Submitted(submitted) => self.submitted(submitted),
             LogEvent::Refused(_) => {}
+            LogEvent::Gap(gap) => self.gap(gap),
             LogEvent::Eligible(eligible) => self.eligible(eligible),
             LogEvent::Held(held) => self.held(held),
             LogEvent::Started(started) => self.started(started),
@@ -162,6 +166,7 @@ impl Auditor {
             self.excuse_gap(now, at);
             self.pass(now, at);
             self.instant.at = Some(at);
+            self.excuse_after_gap();
         } else if is_cut {
             self.settle_books();
         }

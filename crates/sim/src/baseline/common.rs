@@ -363,7 +363,7 @@ impl<Q: Queue> Policy for Baseline<Q> {
             Event::LeaseRunning { lease } => self.run(at, lease, log),
             Event::Checkpointed { lease } => self.bank(at, lease, log),
             Event::LeaseEnded { lease, exit } => self.end(at, lease, exit, log),
-            Event::Tick => Ok(()),
+            Event::Tick | Event::Gap { .. } => Ok(()),
         }
     }
 
