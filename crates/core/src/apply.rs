@@ -10,6 +10,7 @@ use crate::plan::Preemption;
 use crate::pool::Pool;
 use crate::quantity::{Span, Time};
 use crate::queue::{join_queues, leave_queues};
+use crate::recovery::Recovery;
 use crate::scheduler::Scheduler;
 use crate::spec::{Changeset, NodeSpec, NodeState, Severity};
 use crate::submit::submit;
@@ -38,6 +39,7 @@ pub(crate) fn apply(s: &mut Scheduler, event: &Event, log: &mut Vec<Entry>) -> R
         }
         Event::LeaseEnded { lease, exit } => lease_ended(s, *lease, *exit, log),
         Event::Tick => Ok(()),
+        Event::Gap { from } => gap(s, *from, log),
     }
 }
 
@@ -353,6 +355,20 @@ fn checkpointed(s: &mut Scheduler, id: LeaseId, log: &mut Vec<Entry>) -> Result<
             pool.takeable += 1;
             pool.stirred = true;
         }
+    }
+    Ok(())
+}
+
+fn gap(s: &mut Scheduler, from: Time, log: &mut Vec<Entry>) -> Result<(), Rejection> {
+    if from > s.now {
+        return Err(Rejection::Request { field: "from", value: from.0.to_string(), expected: "a time in the past".into() });
+    }
+    if s.now - from > Span::seconds(60) {
+        for pool in &mut s.pools {
+            pool.recovery = Some(Recovery::new(s.now));
+            pool.stirred = true;
+        }
+        log.push(Entry::Gap { from });
     }
     Ok(())
 }

@@ -307,11 +307,20 @@ impl<'a> Cycle<'a> {
     fn pass_over(&mut self, (leaf, allocated, shape): (BudgetId, bool, ShapeId), id: WorkloadId, blocker: Blocker, filling: bool) {
         let (now, priority) = (self.now(), self.workload(id).spec.priority);
         let pool = &self.s.pools[self.pool];
-        let again = if blocker == Blocker::SearchesSpent { Span::seconds(1) } else { pool.knobs.retry_every };
-        self.is_cut_short |= blocker == Blocker::SearchesSpent;
-        let retry_at = if filling { Time::MAX } else { now + again };
+        self.is_cut_short |= matches!(blocker, Blocker::SearchesSpent | Blocker::AfterGap { .. });
+        let retry_at = match blocker {
+            _ if filling => Time::MAX,
+            Blocker::SearchesSpent => now + Span::seconds(1),
+            Blocker::AfterGap { until } => until,
+            _ => now + pool.knobs.retry_every,
+        };
         self.retry_at = self.retry_at.min(retry_at);
-        let reach = if filling { pool.freed } else { pool.reach };
+        let reach = match blocker {
+            // What it might have taken it may have when it is free, and whatever becomes free.
+            Blocker::AfterGap { .. } => u64::MAX,
+            _ if filling => pool.freed,
+            _ => pool.reach,
+        };
         let is_cap = matches!(blocker, Blocker::Cap { .. } | Blocker::ZeroClaim { .. });
         let (class, capped) = (pool.queue.shape(shape), is_cap && !filling);
         let capped = capped && class.whenever && !class.early;
@@ -342,6 +351,7 @@ impl<'a> Cycle<'a> {
         }
         self.check_promise(id)?;
         let found = self.find_victims(id, express).map_err(|blocker| self.reserved_for_others(id, express).unwrap_or(blocker))?;
+        self.check_recovery(&found)?;
         self.claim(id, found, None);
         Ok(())
     }
@@ -443,6 +453,14 @@ impl<'a> Cycle<'a> {
                 self.decide(Decision::Signal { lease: lease_id });
             }
         }
+    }
+
+    /// After a gap evictions go slowly.
+    fn check_recovery(&self, found: &Found) -> Result<(), Blocker> {
+        let pool = &self.s.pools[self.pool];
+        let gpus = found.victims.iter().map(|victim| self.workload(victim.id).spec.gang.gpus()).sum();
+        let Some(recovery) = &pool.recovery else { return Ok(()) };
+        recovery.check(self.s.now, gpus, pool.cluster.gpus()).map_err(|until| Blocker::AfterGap { until })
     }
 
     /// When a victim's stop signal goes out: at its next checkpoint where one is known to come soon, else now. Short contracts on express

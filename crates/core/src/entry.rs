@@ -181,6 +181,8 @@ pub enum Entry {
         others: Box<[InPool]>,
         skipped: Box<[(PoolId, Rejection)]>,
     },
+    /// Nobody decided since `from`: evictions go slowly for a while.
+    Gap { from: Time },
     /// A submission (or another event) was refused.
     Refused { rejection: Rejection },
     /// It may start from now on.

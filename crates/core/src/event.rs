@@ -2,6 +2,7 @@
 
 use crate::id::{LeaseId, NodeId, PoolId, WorkloadId};
 use crate::knobs::Knobs;
+use crate::quantity::Time;
 use crate::spec::{Changeset, Gang, NodeSpec, Severity, WorkloadSpec};
 use std::sync::Arc;
 
@@ -44,6 +45,9 @@ pub enum Event {
     LeaseEnded { lease: LeaseId, exit: Exit },
     /// Time passed.
     Tick,
+    /// The shell was away since `from`: nobody decided, whatever was due. What happened meanwhile was told before this, in its order and
+    /// with its own times. Up to a minute is no gap.
+    Gap { from: Time },
 }
 
 /// How a lease ended, as the engine saw it. What it means depends on what the core had asked for.

@@ -299,6 +299,8 @@ pub enum Blocker {
     NotWorthIt { loss: GpuMs, limit: GpuMs },
     /// This cycle looked for victims as often as it may; it is tried again at once.
     SearchesSpent,
+    /// The scheduler was away, and evictions go slowly for some minutes: it is tried again then.
+    AfterGap { until: Time },
     /// It yielded its GPUs to a claimant that has not started yet.
     Yielded,
     /// Its GPUs are held; some are still being vacated.
@@ -348,6 +350,10 @@ impl Blocker {
                 let limit = limit.0 * i64::from(names.cpus_per_gpu(pool).unwrap_or(1));
                 format!("an eviction would lose {}, more than the {} it is worth", minutes(*loss, pool, names), GpuMinutes(GpuMs(limit)))
             }
+            Blocker::AfterGap { until } => format!(
+                "the scheduler was away, and evicts at most a tenth of the pool a minute for 10 minutes; it is tried again at {}",
+                names.time(*until)
+            ),
             Blocker::SearchesSpent => "not looked at yet in full: many searches were due at once".into(),
             Blocker::Yielded => "it yielded to a workload that has not started yet, and waits until it has".into(),
             Blocker::HoldIncomplete => format!("{} are held for it; the last of them are being vacated", unit(pool, names)),

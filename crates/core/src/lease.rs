@@ -72,7 +72,8 @@ pub(crate) fn start(
     pool.list_takeable(id, workload, &lease, true);
     let until = lease.protected_until_latest(workload.terms.contract);
     let own = workload.reservation_in(pool.id);
-    placement.iter().for_each(|slot| shorten(pool, slot.node, own, until));
+    // Unallocated work leaves when it is told to: it is in nobody's way.
+    placement.iter().filter(|_| occupancy == Occupancy::Allocated).for_each(|slot| shorten(pool, slot.node, own, until));
     let lease_id = lease.id(id);
     workload.phase = Phase::Leased(Box::new(lease));
     pool.set_timer(id, workload);
@@ -215,10 +216,11 @@ fn extend_drains(s: &mut Scheduler, placement: &Placement, until: Time, log: &mu
 /// A lease will be preempted: its stop signal goes out at `signal_at`. One that is on its way out already stays so, but a fault of the
 /// infrastructure becomes its cause.
 pub(crate) fn preempt(s: &mut Scheduler, id: WorkloadId, preemption: &Preemption, log: &mut Vec<Entry>) {
+    let now = s.now;
     let Preemption { cause, node, licence, signal_at, why } = preemption.clone();
     let workload = s.workloads.get_mut(id.0).expect("it is live");
     let pool = &mut s.pools[workload.terms.pool.index()];
-    let lost = cause == StopCause::NodeLost;
+    let (lost, gpus) = (cause == StopCause::NodeLost, workload.spec.gang.gpus());
     let lease = workload.lease_mut().expect("it holds a lease");
     if let Some(stop) = &mut lease.stop {
         // Who outlives its own grace has itself to blame.
@@ -238,6 +240,9 @@ pub(crate) fn preempt(s: &mut Scheduler, id: WorkloadId, preemption: &Preemption
         (false, Occupancy::Unallocated) => pool.knobs.grace_unallocated,
     };
     let claimant = if let StopCause::Preempted { claimant } = cause { Some(claimant) } else { None };
+    if let Some(recovery) = pool.recovery.as_mut().filter(|_| claimant.is_some()) {
+        recovery.evicted(now, gpus);
+    }
     let stop = Stop { cause, signal_at, signalled: false, grace, stuck: lost };
     let lease_id = lease.id(id);
     let stop_by = stop.stop_by();

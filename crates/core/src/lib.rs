@@ -34,6 +34,7 @@ mod plan;
 mod pool;
 pub mod quantity;
 mod queue;
+mod recovery;
 mod reservation;
 mod scheduler;
 mod session;

@@ -8,6 +8,7 @@ use crate::knobs::Knobs;
 use crate::ledger::Ledger;
 use crate::quantity::{Gpus, Ppm, Standing, Time};
 use crate::queue::{Queue, Size};
+use crate::recovery::Recovery;
 use crate::reservation::Reservations;
 use crate::workload::{Lease, Workload};
 use std::collections::{BTreeMap, BTreeSet};
@@ -47,6 +48,8 @@ pub(crate) struct Pool {
     pub protections: BTreeSet<(Time, WorkloadId)>,
     /// When something else about a lease is due.
     pub timers: BTreeSet<(Time, WorkloadId)>,
+    /// A gap that is not long over.
+    pub recovery: Option<Recovery>,
     /// Counts what could help waiting allocated work: GPUs given back, nodes back in service, changed shares.
     pub reach: u64,
     /// Counts GPUs that became free, which is what waiting unallocated work needs.
@@ -83,6 +86,7 @@ impl Pool {
             draining: BTreeSet::new(),
             protections: BTreeSet::new(),
             timers: BTreeSet::new(),
+            recovery: None,
             reach: 0,
             freed: 0,
             takeable: 0,
@@ -199,7 +203,7 @@ impl Pool {
     pub(crate) fn hash_at<H: std::hash::Hasher>(&self, at: Time, state: &mut H) {
         use std::hash::Hash;
         (self.id, &self.knobs, &self.reservations, &self.claims, &self.barred, &self.unallocated, &self.past, &self.leaving).hash(state);
-        (&self.sessions, &self.draining, &self.protections, &self.timers).hash(state);
+        (&self.sessions, &self.draining, &self.protections, &self.timers, &self.recovery).hash(state);
         (self.reach, self.freed, self.takeable, self.stirred, self.too_dear, self.walks, self.retry_at).hash(state);
         for node in self.cluster.iter() {
             node.hash(state);

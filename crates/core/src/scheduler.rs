@@ -86,8 +86,10 @@ impl Scheduler {
             let timers = pool.protections.first().map(|p| p.0).into_iter().chain(pool.timers.first().map(|t| t.0));
             let drains = pool.draining.iter().filter_map(|id| pool.cluster.at(*id).drain_until);
             let reservations = pool.reservations.next_look(self.now, pool.knobs.reservations_max);
+            // A reservation at its date waits for nobody's retry.
+            let slow = pool.recovery.as_ref().filter(|_| !pool.reservations.by_id.is_empty()).map(|slow| slow.next_minute(self.now));
             let hour = (pool.knobs.credit_max < pool.knobs.lookback).then(|| pool.ledger.next_hour());
-            timers.chain(drains.filter(|until| *until > self.now)).chain([pool.retry_at, reservations]).chain(hour).min()
+            timers.chain(drains.filter(|until| *until > self.now)).chain([pool.retry_at, reservations]).chain(hour).chain(slow).min()
         };
         self.pools.iter().filter_map(of_pool).filter(|at| *at < Time::MAX).min()
     }
@@ -205,4 +207,5 @@ fn pass(pool: &mut Pool, workloads: &mut Table<Workload>, to: Time) {
         pool.protection_ended(id, workload, until);
     }
     pool.ledger.pass(to);
+    pool.recovery = pool.recovery.take().filter(|recovery| !recovery.is_over(to));
 }

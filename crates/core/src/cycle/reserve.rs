@@ -25,9 +25,9 @@ impl Cycle<'_> {
     /// takes its nodes.
     pub(super) fn settle_reservations(&mut self) {
         let now = self.now();
-        let reservations = &self.pool().reservations;
-        let look = now >= reservations.keep_at;
-        for id in reservations.by_id.keys().copied().collect::<Vec<_>>() {
+        let pool = self.pool();
+        let look = now >= pool.reservations.keep_at && pool.recovery.is_none();
+        for id in pool.reservations.by_id.keys().copied().collect::<Vec<_>>() {
             let reservation = &self.pool().reservations.by_id[&id];
             let (workload, is_short) = (reservation.workload, reservation.is_short);
             if !matches!(self.workload(workload).phase, Phase::Waiting) {
@@ -89,7 +89,9 @@ impl Cycle<'_> {
         let licences = Licences::new(&claimant, false, &mut judge);
         let (pool, workloads, too_dear) = (&*judge.pool, &self.s.workloads, &self.too_dear);
         let search = Search { pool, workloads, licences: &licences, ground, past: true, worth: false, at: now, too_dear };
-        if let Ok(found) = search.run() {
+        if let Ok(found) = search.run()
+            && self.check_recovery(&found).is_ok()
+        {
             self.claim(of, found, Some(reservation.latest_start));
         }
     }
@@ -109,7 +111,8 @@ impl Cycle<'_> {
         let now = self.now();
         let pool = self.pool();
         let (is_full, keep_at) = (pool.reservations.by_id.len() >= pool.knobs.reservations_max as usize, pool.reservations.keep_at);
-        if is_full || !pool.reservations.may_grant(now, pool.queue.gangs) {
+        // After a gap nothing is promised that slow evictions may not keep.
+        if is_full || pool.recovery.is_some() || !pool.reservations.may_grant(now, pool.queue.gangs) {
             return;
         }
         let (mut tries, mut grant_at) = (pool.knobs.searches_max, Time::MAX);

@@ -72,6 +72,8 @@ pub enum Law {
     Idle,
     /// Work of one node, in a leaf below its share, is served in bounded time.
     Service,
+    /// After a gap nothing is evicted in its instant, and at most a tenth of a pool in each minute for ten minutes.
+    Gap,
 }
 
 /// One breach of a law.
@@ -117,6 +119,8 @@ pub struct Summary {
     pub service_checks: u64,
     pub used_checks: u64,
     pub lapse_checks: u64,
+    pub gaps: u64,
+    pub gap_evictions: u64,
     pub preference_checks: u64,
 }
 
@@ -137,9 +141,14 @@ pub(super) struct Findings {
     pub(super) report: Report,
     /// The laws whose breaches count; none: all of them.
     pub(super) only: Vec<Law>,
+    /// When something was not done that somebody should have done, if anybody was there.
+    omissions: Vec<i64>,
     line: u64,
     at: i64,
 }
+
+/// Laws about what must be done in time.
+const OMISSIONS: [Law; 5] = [Law::Signal, Law::NamedStart, Law::Idle, Law::Service, Law::Preference];
 
 impl Findings {
     /// From now on violations show at this line.
@@ -153,10 +162,22 @@ impl Findings {
             return;
         }
         self.report.found += 1;
+        if OMISSIONS.contains(&law) {
+            self.omissions.push(self.at);
+        }
         if self.report.violations.len() < KEPT {
             let (line, t_ms) = (self.line, self.at);
             self.report.violations.push(Violation { law, line, t_ms, seen: seen.into(), expected: expected.into() });
         }
+    }
+
+    /// Nobody was there since `from`: what was not done until now is forgiven.
+    pub(super) fn forgive(&mut self, from: i64) {
+        let now = self.at;
+        let is_forgiven = |at: i64| from <= at && at < now;
+        self.report.found -= self.omissions.iter().filter(|at| is_forgiven(**at)).count() as u64;
+        self.omissions.retain(|at| !is_forgiven(*at));
+        self.report.violations.retain(|one| !(OMISSIONS.contains(&one.law) && is_forgiven(one.t_ms)));
     }
 
     pub(super) fn count(&mut self) -> &mut Summary {
@@ -196,8 +217,14 @@ impl fmt::Display for Summary {
         )?;
         write!(
             f,
-            "{} checks for idle GPUs, {} for bounded service, {} for negative usage,\n{} for the order of pools, {} for lapsed credit",
-            self.idle_checks, self.service_checks, self.used_checks, self.preference_checks, self.lapse_checks
+            "{} checks for idle GPUs, {} for bounded service, {} for negative usage,\n{} for the order of pools, {} for lapsed credit; {} evictions just after {} gaps",
+            self.idle_checks,
+            self.service_checks,
+            self.used_checks,
+            self.preference_checks,
+            self.lapse_checks,
+            self.gap_evictions,
+            self.gaps
         )
     }
 }

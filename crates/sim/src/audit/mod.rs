@@ -8,6 +8,7 @@
 mod credit;
 mod early;
 mod findings;
+mod gap;
 mod holds;
 mod idle;
 mod ledger;
@@ -30,6 +31,7 @@ use crate::log::line::{Budgets, EndOfLog, Licence, Line, LogEvent, Node, State, 
 use crate::log::{LogError, LogReader};
 use credit::Credit;
 use findings::Findings;
+use gap::Gaps;
 use ledger::Ledger;
 use promises::Promises;
 use service::Service;
@@ -49,6 +51,7 @@ pub struct Auditor {
     swaps: Swaps,
     promises: Promises,
     credit: Credit,
+    gaps: Gaps,
     instant: Instant,
     findings: Findings,
 }
@@ -113,6 +116,7 @@ impl Auditor {
             LogEvent::Budgets(tree) => self.budgets(tree),
             LogEvent::Submitted(submitted) => self.submitted(submitted),
             LogEvent::Refused(_) => {}
+            LogEvent::Gap(gap) => self.gap(gap),
             LogEvent::Eligible(eligible) => self.eligible(eligible),
             LogEvent::Held(held) => self.held(held),
             LogEvent::Started(started) => self.started(started),
@@ -167,6 +171,7 @@ impl Auditor {
             self.excuse_gap(now, at);
             self.pass(now, at);
             self.instant.at = Some(at);
+            self.excuse_after_gap();
         } else if is_cut {
             self.settle_books();
         }

@@ -28,6 +28,7 @@ impl Auditor {
             Some(label) => {
                 let Some(claimant) = self.known(label) else { return };
                 self.check_claimant(claimant, victim, line);
+                self.note_eviction(victim);
                 Some(claimant)
             }
             None => {

@@ -382,7 +382,7 @@ impl<Q: Queue> Policy for Baseline<Q> {
             Event::LeaseEnded { lease, exit } => self.end(at, lease, exit, log),
             // Nobody renews anything here.
             Event::Input { lease } => self.book.leased(lease).map(|_| ()),
-            Event::Tick => Ok(()),
+            Event::Tick | Event::Gap { .. } => Ok(()),
         }
     }
 

@@ -32,6 +32,8 @@ pub(super) enum Next {
     Repairing(NodeId),
     /// A host is healthy again.
     Repaired(NodeId),
+    /// The scheduler is back from a gap.
+    Back,
 }
 
 /// A heap by (time, sequence number), so that equal times keep their order.

@@ -34,6 +34,11 @@ impl Engine<'_, '_> {
             Next::HostFails(node) => self.host_fails(at, node),
             Next::Repairing(node) => self.repairing(at, node),
             Next::Repaired(node) => self.ready(at, node),
+            Next::Back => {
+                if let Some(from) = self.away_since.take() {
+                    self.tell(at, Event::Gap { from });
+                }
+            }
         }
     }
 
@@ -51,6 +56,10 @@ impl Engine<'_, '_> {
             }
             Happening::SlowStart { workload, lasts } => {
                 self.slow_starts.insert(workload, lasts);
+            }
+            Happening::Gap { lasts } => {
+                self.away_since.get_or_insert(at);
+                self.agenda.put(at + lasts, Next::Back);
             }
             Happening::Share { budget, pool, share } => {
                 let spec = &mut self.budgets[budget.index()];

@@ -66,6 +66,7 @@ pub fn run_until(
         budgets_version: 0,
         slow_starts: BTreeMap::new(),
         stuck: BTreeMap::new(),
+        away_since: None,
         last_move: Time(0),
         summary: RunSummary::default(),
     };
@@ -104,6 +105,8 @@ struct Engine<'a, 'o> {
     budgets_version: u32,
     slow_starts: BTreeMap<WorkloadId, Span>,
     stuck: BTreeMap<WorkloadId, Span>,
+    /// Since when the scheduler is away: it is told what happens, for it hears of it with these times later, but nobody asks it to decide.
+    away_since: Option<Time>,
     /// When something started or ended last.
     last_move: Time,
     summary: RunSummary,
@@ -145,7 +148,7 @@ impl Engine<'_, '_> {
             assert!(rounds < ROUNDS_MAX, "the policy wants to decide at {at:?} again and again");
             now = at;
             let wanted = self.policy.next_wakeup().is_some_and(|wakeup| wakeup <= at);
-            if self.facts(at) || wanted {
+            if (self.facts(at) || wanted) && self.away_since.is_none() {
                 self.policy.decide(at, &mut self.log);
                 self.summary.cycles += 1;
                 self.publish(at);
@@ -159,7 +162,8 @@ impl Engine<'_, '_> {
     }
 
     fn next_instant(&self) -> Option<Time> {
-        [self.agenda.at(), self.population.row_at(), self.policy.next_wakeup()].into_iter().flatten().min()
+        let wakeup = self.policy.next_wakeup().filter(|_| self.away_since.is_none());
+        [self.agenda.at(), self.population.row_at(), wakeup].into_iter().flatten().min()
     }
 
     fn is_over(&self, at: Time) -> bool {

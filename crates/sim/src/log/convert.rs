@@ -49,6 +49,7 @@ pub(super) fn event(entry: &Entry, names: &dyn Names) -> LogEvent {
                 ..submitted(*workload, spec, &first, *class, names)
             })
         }
+        Entry::Gap { from } => LogEvent::Gap(Gap { from_ms: ms(*from) }),
         Entry::Refused { rejection } => LogEvent::Refused(Refused { why: Refusal { rejection, names }.to_string() }),
         Entry::Eligible { workload: id } => LogEvent::Eligible(Eligible { workload: workload(id) }),
         Entry::Held { workload: id, why } => LogEvent::Held(Held { workload: workload(id), why: why.clone() }),

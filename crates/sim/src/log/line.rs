@@ -52,6 +52,7 @@ events! {
     "node" Node,
     "budgets" Budgets,
     "submitted" Submitted,
+    "gap" Gap,
     "refused" Refused,
     "eligible" Eligible,
     "held" Held,
@@ -217,6 +218,12 @@ pub struct InPool {
 pub struct Skipped {
     pub pool: String,
     pub why: String,
+}
+
+/// Nobody decided from then on; what was due meanwhile is made up for now.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Gap {
+    pub from_ms: i64,
 }
 
 /// A request was refused.

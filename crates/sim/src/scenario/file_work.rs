@@ -176,6 +176,8 @@ pub(crate) enum WhatText {
     SlowStart,
     /// A budget's share changes: `budget`, `share`.
     Share,
+    /// The scheduler is away for `lasts`, and nobody decides; the machines and the people go on.
+    Gap,
 }
 
 /// `[[happenings]]`.

@@ -135,6 +135,7 @@ pub(crate) enum Happening {
     Stick { workload: WorkloadId, lasts: Span },
     SlowStart { workload: WorkloadId, lasts: Span },
     Share { budget: BudgetId, pool: Option<PoolId>, share: Ppm },
+    Gap { lasts: Span },
 }
 
 /// Reads a point in time since the start as a scenario writes it: `26:05`, `1:00:05`, `3d4h`.

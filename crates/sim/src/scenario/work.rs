@@ -167,6 +167,7 @@ impl Parts<'_> {
             WhatText::Release => Happening::Release { workload: workload()? },
             WhatText::Stick => Happening::Stick { workload: workload()?, lasts: lasts()? },
             WhatText::SlowStart => Happening::SlowStart { workload: workload()?, lasts: lasts()? },
+            WhatText::Gap => Happening::Gap { lasts: lasts()? },
             WhatText::Share => self.share(written).map_err(wrong)?,
         };
         Ok((Time(written.at.0.0), happening))

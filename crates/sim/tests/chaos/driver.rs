@@ -94,8 +94,13 @@ impl<S: Subject> Driver<S> {
         let next = [Some(from_outside), engine, wakeup].into_iter().flatten().min().expect("something from outside");
         // Now and then the whole world sleeps for a while, and nobody is told.
         let sleep = if self.dice.once_in(400) { Span(self.dice.around(self.people.unit * 20)) } else { Span::ZERO };
-        self.now = self.now.max(next) + sleep;
+        let from = self.now.max(next);
+        self.now = from + sleep;
         self.tell(Event::Tick);
+        // Of every other sleep it is told.
+        if sleep > Span::ZERO && sleep.0 % 2 == 0 {
+            self.tell(Event::Gap { from });
+        }
         while let Some(((at, key), _)) = self.due.first_key_value()
             && *at <= self.now
         {

@@ -118,6 +118,7 @@ fn laws_hold_in_random_histories() {
     // A law with nothing to check is not a law kept.
     assert!(seen.preemptions_for_claimants > 0 && seen.standings_compared > 0 && seen.refunds > 0 && seen.holds_started > 0, "{seen}");
     assert!(seen.promises > 0 && seen.starts_early > 0 && seen.promotions > 0 && seen.renewals > 0, "{seen}");
+    assert!(seen.gaps > 0 && seen.gap_evictions > 0, "{seen}");
     assert!(seen.losses_compared > 0 && seen.express_checks > 0, "{seen}");
     assert!(seen.idle_checks > 0 && seen.used_checks > 0 && seen.preference_checks > 0 && seen.lapse_checks > 0, "{seen}");
 }
@@ -146,6 +147,8 @@ fn add(sum: &mut audit::Summary, one: &audit::Summary) {
     sum.service_checks += one.service_checks;
     sum.used_checks += one.used_checks;
     sum.lapse_checks += one.lapse_checks;
+    sum.gaps += one.gaps;
+    sum.gap_evictions += one.gap_evictions;
     sum.preference_checks += one.preference_checks;
 }
 

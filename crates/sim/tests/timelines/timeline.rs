@@ -182,6 +182,7 @@ impl Observer for Timeline<'_> {
                 let by = if matches!(by, By::Itself | By::Claimant(_)) { String::new() } else { format!(", by {}", by.text(labels)) };
                 self.line(at, format!("end {} {outcome}{waiting}{lost}{by}", name(*workload)));
             }
+            Entry::Gap { from } => self.line(at, format!("gap since {}", labels.time(*from))),
             Entry::Requeued { workload } => self.line(at, format!("requeue {}", name(*workload))),
             Entry::Refunded { workload, gpu_ms, .. } => self.line(at, format!("refund {} {}", name(*workload), gpu_hours(*gpu_ms))),
             Entry::Granted { budget, gpu_ms, .. } if at > Time(0) => {

@@ -396,3 +396,27 @@ fn what_is_imputed_to_a_child_is_not_its_parents() {
     assert_eq!(story("lab/b/c"), []);
     assert_eq!(story("lab/b"), [Law::Standing]);
 }
+
+#[test]
+fn after_a_gap_evictions_go_slowly() {
+    // From minute 10 to minute 30 nobody decides: y waits beside GPUs that w left at minute 20. Then z takes 8 of the pool's 16 GPUs.
+    let story = |is_told: bool, from: i64, taken: i64| {
+        let mut s = Script::new(&["n0", "n1"]);
+        s.submit("u", "lab/a", 8, 0).start_as("u", 1, &[("n0", 0..8)], Occupancy::Unallocated, Licence::Free).running("u", 1, 0);
+        s.submit("w", "lab/a", 8, HOUR).start("w", 1, &[("n1", 0..8)]).running("w", 1, HOUR);
+        s.at(20 * MINUTE).submit("y", "lab/b", 8, HOUR).ended("w", 1, Outcome::Completed);
+        s.charged("w", 1, "lab/a", ChargeKind::Run, 0, 8).at(30 * MINUTE);
+        if is_told {
+            s.add(LogEvent::Gap(Gap { from_ms: from }));
+        }
+        s.start("y", 1, &[("n1", 0..8)]).running("y", 1, HOUR).at(taken).submit("z", "lab/b", 8, HOUR);
+        s.preempting("u", 1, "z", Licence::Unallocated).hold("z", &[("n0", 0..8)]).stopping("u", 1, 10 * SECOND);
+        s.laws_to_the_end(&[("u", 1), ("y", 1)])
+    };
+    assert_eq!(story(true, 10 * MINUTE, 40 * MINUTE), []);
+    assert_eq!(story(false, 10 * MINUTE, 40 * MINUTE), [Law::Idle], "nobody says that nobody was there");
+    assert_eq!(story(true, 25 * MINUTE, 40 * MINUTE), [Law::Idle], "somebody was there when w ended");
+    assert_eq!(story(true, 10 * MINUTE, 30 * MINUTE), [Law::Gap], "in the first cycle");
+    assert_eq!(story(true, 10 * MINUTE, 39 * MINUTE), [Law::Gap], "more than a tenth in a minute");
+    assert_eq!(story(true, 30 * MINUTE - SECOND, 40 * MINUTE), [Law::Idle, Law::Gap], "a second is no gap");
+}
