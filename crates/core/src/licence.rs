@@ -118,8 +118,8 @@ impl Judge<'_> {
     /// An eviction costs somebody a restart, so it serves only what is owed, to the leaf or to the side of the tree that it is on. What is
     /// owed to nobody is handed on by the order, as GPUs become free.
     fn compare(&mut self, leaf: BudgetId, gang: GpuMs, victim: BudgetId) -> Option<Grant> {
-        let below_share = self.standings.of(self.pool, self.at, leaf) < Standing::SHARE;
-        self.relation(leaf, below_share, gang, victim).filter(|grant| grant.claimant_side.standing < Standing::SHARE)
+        let is_owed = self.standings.of(self.pool, self.at, leaf) < Standing::OWED;
+        self.relation(leaf, is_owed, gang, victim).filter(|grant| grant.claimant_side.standing < Standing::OWED)
     }
 
     /// S(claimant) + quantum < U(victim): leaf against leaf for one that is below its share, else side against side in the tree.
@@ -200,6 +200,8 @@ pub(crate) fn loss_limit(claimant: &Claimant<'_>, grant: &Grant, victim: &Worklo
     let counts = match grant.licence {
         Licence::Share => !claimant.overdue || claimant.workload.spec.gang.members > 1 || !no_collateral,
         Licence::Tree => true,
+        // Inside a leaf priority is the owners' own word; age is not.
+        Licence::OwnLeaf => victim.spec.priority >= claimant.workload.spec.priority,
         _ => false,
     };
     counts.then(|| GpuMs(pool.knobs.worth_it.of(claimant.terms.contract_gpu_ms().0)))

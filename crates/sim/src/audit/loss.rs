@@ -5,7 +5,7 @@ use super::{Auditor, Law};
 use crate::log::line::{Licence, OnPreempt};
 
 impl Auditor {
-    /// Adds what a victim taken by `share` or `tree` is expected to lose to what its claimant's plan loses.
+    /// Adds what a victim taken by `share` or `tree`, or by age inside a leaf, is expected to lose to what its claimant's plan loses.
     pub(super) fn note_loss(&mut self, claimant: Id, victim: Id, licence: Licence) {
         let (by, of) = (&self.world.workloads[&claimant], &self.world.workloads[&victim]);
         let Some(knobs) = self.world.knobs(by.pool) else { return };
@@ -13,6 +13,9 @@ impl Auditor {
         // resume or is no larger than itself.
         let is_overdue = self.now() - by.waiting_since > knobs.min_runtime_max_ms;
         let is_small = of.asked.on_preempt == OnPreempt::Resume || of.gpus() <= by.gpus();
+        if licence == Licence::OwnLeaf && of.asked.priority < by.asked.priority {
+            return;
+        }
         if licence == Licence::Share && is_overdue && by.asked.members == 1 && is_small {
             return;
         }

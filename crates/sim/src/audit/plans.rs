@@ -96,6 +96,8 @@ impl Auditor {
         } else if matches!(line.licence, Licence::Share | Licence::Tree) {
             self.check_standing(claimant, victim, line.licence, true);
             self.note_loss(claimant, victim, line.licence);
+        } else if line.licence == Licence::OwnLeaf {
+            self.note_loss(claimant, victim, line.licence);
         } else if line.licence == Licence::Reservation {
             self.check_reservation(claimant, victim, line);
         }
