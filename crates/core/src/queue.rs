@@ -292,7 +292,7 @@ pub(crate) struct Queue {
     pub unallocated: BTreeMap<BudgetId, LeafQueue>,
     /// How many wait here that like this other pool better.
     pub before: BTreeMap<PoolId, u32>,
-    /// Counts gangs of several members that were queued.
+    /// Counts gangs that were queued and may be promised a start.
     pub gangs: u64,
 }
 
@@ -341,7 +341,6 @@ impl Queue {
             *self.before.entry(*pool).or_default() += 1;
         }
         let size = shape.size();
-        self.gangs += u64::from(size.members > 1 && workload.is_allocated());
         self.leaf_mut(workload).insert(id, workload, terms, size, order)
     }
 
@@ -403,6 +402,7 @@ impl Queue {
 pub(crate) fn join_queues(pools: &mut [Pool], id: WorkloadId, workload: &Workload, tree: &BudgetTree) {
     for terms in workload.all_terms() {
         let pool = &mut pools[terms.pool.index()];
+        pool.queue.gangs += u64::from(workload.is_allocated() && pool.may_promise(&workload.spec.gang));
         pool.stirred |= pool.queue.insert(id, workload, tree);
     }
 }
