@@ -118,6 +118,10 @@ impl Search<'_> {
 
     fn best_plan(&self, offers: &[Offer<'_>]) -> Result<Found, Blocker> {
         let gang = &self.licences.claimant.workload.spec.gang;
+        let reachable = self.reachable(offers);
+        if reachable < gang.gpus() {
+            return Err(self.in_use(gang, reachable));
+        }
         let by_node = by_node(offers);
         if gang.same_block {
             let blocks: BTreeSet<BlockId> = self.pool.cluster.iter().map(|(_, n)| n.spec.block).collect();
@@ -239,7 +243,11 @@ impl Search<'_> {
             }
         }
         if trial.members() < gang.members {
-            return Err(self.fragmented(gang, offers, trial.members()));
+            return Err(Blocker::Fragmented {
+                needed_members: gang.members,
+                members_fitting: trial.members(),
+                free: self.reachable(offers),
+            });
         }
         let mut taken: Vec<usize> = trial.taken.iter().copied().collect();
         taken.sort_by_key(|index| Reverse((offers[*index].cost, offers[*index].id)));
@@ -269,16 +277,17 @@ impl Search<'_> {
         Ok((Found { slots, victims }, cost))
     }
 
-    fn fragmented(&self, gang: &Gang, offers: &[Offer<'_>], members_fitting: u32) -> Blocker {
+    /// The GPUs that are free, and that all offers would leave.
+    fn reachable(&self, offers: &[Offer<'_>]) -> Gpus {
         let free: u32 = self.ground.lanes.iter().map(|lane| self.pool.cluster.free(*lane).0).sum();
         let unheld = |slot: &Slot| slot.gpus.minus(self.pool.cluster.at(slot.node).held).count();
         let offered: u32 = offers.iter().flat_map(|offer| offer.lease.placement.iter()).map(unheld).sum();
-        let reachable = Gpus(free + offered);
-        if reachable < gang.gpus() {
-            let protected_until = self.pool.protections.first().map(|(until, _)| *until);
-            return Blocker::InUse { needed: gang.gpus(), reachable, protected_until };
-        }
-        Blocker::Fragmented { needed_members: gang.members, members_fitting, free: reachable }
+        Gpus(free + offered)
+    }
+
+    fn in_use(&self, gang: &Gang, reachable: Gpus) -> Blocker {
+        let protected_until = self.pool.protections.first().map(|(until, _)| *until);
+        Blocker::InUse { needed: gang.gpus(), reachable, protected_until }
     }
 }
 

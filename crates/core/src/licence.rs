@@ -49,7 +49,8 @@ impl<'a> Licences<'a> {
         let own = BudgetStanding { budget: leaf, standing: judge.standings.of(judge.pool, judge.at, leaf) };
         let gang = claimant.terms.charged.over(judge.pool.knobs.quantum);
         let victims = if past { judge.victims() } else { Vec::new() };
-        let by_leaf = victims.into_iter().map(|(victim, _)| (victim, judge.compare(leaf, gang, victim))).collect();
+        let mut quantum = Quantum::new(gang);
+        let by_leaf = victims.into_iter().map(|(victim, _)| (victim, judge.compare(leaf, &mut quantum, victim))).collect();
         Licences { claimant, by_leaf, own }
     }
 
@@ -99,6 +100,28 @@ impl<'a> Licences<'a> {
     }
 }
 
+/// What a claimant's gang times the quantum is to the standing of a side; most of its comparisons are on one side.
+struct Quantum {
+    gang: GpuMs,
+    last: Option<(BudgetId, Standing)>,
+}
+
+impl Quantum {
+    fn new(gang: GpuMs) -> Quantum {
+        Quantum { gang, last: None }
+    }
+
+    fn of(&mut self, side: BudgetId, pool: &mut Pool, at: Time) -> Standing {
+        if let Some((_, standing)) = self.last.filter(|(of, _)| *of == side) {
+            return standing;
+        }
+        let index = pool.ledger.index(side);
+        let standing = pool.ledger.standing_of(at, index, self.gang);
+        self.last = Some((side, standing));
+        standing
+    }
+}
+
 /// Compares leaves at one moment.
 pub(crate) struct Judge<'a> {
     pub pool: &'a mut Pool,
@@ -113,17 +136,17 @@ impl Judge<'_> {
         self.pool.past.iter().filter(|(_, past)| past.gpus > 0).map(|(leaf, past)| (*leaf, past.gpus)).collect()
     }
 
-    /// The two rows of the table that compare two leaves; `gang` is the claimant's gang times the quantum.
+    /// The two rows of the table that compare two leaves.
     ///
     /// An eviction costs somebody a restart, so it serves only what is owed, to the leaf or to the side of the tree that it is on. What is
     /// owed to nobody is handed on by the order, as GPUs become free.
-    fn compare(&mut self, leaf: BudgetId, gang: GpuMs, victim: BudgetId) -> Option<Grant> {
+    fn compare(&mut self, leaf: BudgetId, quantum: &mut Quantum, victim: BudgetId) -> Option<Grant> {
         let is_owed = self.standings.of(self.pool, self.at, leaf) < Standing::OWED;
-        self.relation(leaf, is_owed, gang, victim).filter(|grant| grant.claimant_side.standing < Standing::OWED)
+        self.relation(leaf, is_owed, quantum, victim).filter(|grant| grant.claimant_side.standing < Standing::OWED)
     }
 
     /// S(claimant) + quantum < U(victim): leaf against leaf for one that is below its share, else side against side in the tree.
-    fn relation(&mut self, leaf: BudgetId, below_share: bool, gang: GpuMs, victim: BudgetId) -> Option<Grant> {
+    fn relation(&mut self, leaf: BudgetId, below_share: bool, quantum: &mut Quantum, victim: BudgetId) -> Option<Grant> {
         if victim == leaf {
             return None;
         }
@@ -142,8 +165,7 @@ impl Judge<'_> {
         if claimant_side.standing >= victim_side.standing {
             return None;
         }
-        let index = self.pool.ledger.index(own_side);
-        let quantum = self.pool.ledger.standing_of(self.at, index, gang);
+        let quantum = quantum.of(own_side, self.pool, self.at);
         let lower = claimant_side.standing.0.saturating_add(quantum.0) < victim_side.standing.0;
         lower.then_some(Grant { licence, claimant_side, quantum, victim_side })
     }
@@ -152,7 +174,7 @@ impl Judge<'_> {
     /// for contracts to end, so it serves the surplus, too. By budget number.
     pub(crate) fn reservable(&mut self, workload: &Workload) -> Vec<bool> {
         let leaf = workload.spec.budget;
-        let gang = workload.in_pool(self.pool.id).charged.over(self.pool.knobs.quantum);
+        let mut quantum = Quantum::new(workload.in_pool(self.pool.id).charged.over(self.pool.knobs.quantum));
         let standing = self.standings.of(self.pool, self.at, leaf);
         let below_share = self.pool.is_below_share(standing);
         let mut leaves = Vec::new();
@@ -160,19 +182,19 @@ impl Judge<'_> {
             if leaves.len() <= victim.index() {
                 leaves.resize(victim.index() + 1, false);
             }
-            leaves[victim.index()] = self.relation(leaf, below_share, gang, victim).is_some();
+            leaves[victim.index()] = self.relation(leaf, below_share, &mut quantum, victim).is_some();
         }
         leaves
     }
 
     /// Past-contract GPUs that the waiting work of a leaf could be licensed to take at most, however small its gangs are.
     pub(crate) fn reachable_past(&mut self, leaf: BudgetId, queue: &LeafQueue, workloads: &Table<Workload>) -> u32 {
-        let mut gpus = 0;
+        let (mut gpus, mut quantum) = (0, Quantum::new(GpuMs(0)));
         for (victim, past_gpus) in self.victims() {
             let reached = if victim == leaf {
                 queue.has_aged(self.at, self.pool.knobs.age_min) || lowest_priority(self.pool, victim, workloads) < queue.highest_priority()
             } else {
-                self.compare(leaf, GpuMs(0), victim).is_some()
+                self.compare(leaf, &mut quantum, victim).is_some()
             };
             gpus += if reached { past_gpus } else { 0 };
         }

@@ -10,6 +10,7 @@ use crate::quantity::{Gpus, Ppm, Standing, Time};
 use crate::queue::{Queue, Size};
 use crate::recovery::Recovery;
 use crate::reservation::Reservations;
+use crate::spec::Gang;
 use crate::workload::{Lease, Workload};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -132,6 +133,12 @@ impl Pool {
     pub(crate) fn express_bound(&self) -> u32 {
         let bound = Ppm(self.knobs.express_budget_max.0).of(i64::from(self.cluster.express_gpus().0)) as u32;
         bound.max(self.knobs.express_gpus_max)
+    }
+
+    /// Whether gangs of this size may be promised a start.
+    pub(crate) fn may_promise(&self, gang: &Gang) -> bool {
+        let least = self.knobs.reservation_gang_min.of(self.cluster.gpus().0.into());
+        i64::from(gang.gpus().0) >= least && gang.gpus().0 > self.cluster.largest_node()
     }
 
     /// A lease's protection ended at `until`: it goes on, still charged, until somebody licensed takes it.

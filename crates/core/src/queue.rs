@@ -341,7 +341,7 @@ pub(crate) struct Queue {
     pub unallocated: BTreeMap<BudgetId, LeafQueue>,
     /// How many wait here that like this other pool better.
     pub before: BTreeMap<PoolId, u32>,
-    /// Counts gangs of several members that were queued.
+    /// Counts gangs that were queued and may be promised a start.
     pub gangs: u64,
 }
 
@@ -389,7 +389,6 @@ impl Queue {
         for pool in &shape.before {
             *self.before.entry(*pool).or_default() += 1;
         }
-        self.gangs += u64::from(shape.size().members > 1 && workload.is_allocated());
         let Queue { shapes, allocated, unallocated, .. } = self;
         let side = if workload.is_allocated() { allocated } else { unallocated };
         let leaf = side.entry(workload.spec.budget).or_default();
@@ -454,6 +453,7 @@ impl Queue {
 pub(crate) fn join_queues(pools: &mut [Pool], id: WorkloadId, workload: &Workload, tree: &BudgetTree) {
     for terms in workload.all_terms() {
         let pool = &mut pools[terms.pool.index()];
+        pool.queue.gangs += u64::from(workload.is_allocated() && pool.may_promise(&workload.spec.gang));
         pool.stirred |= pool.queue.insert(id, workload, tree);
     }
     ask(pools, workload, 1);

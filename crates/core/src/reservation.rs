@@ -18,6 +18,9 @@ use crate::workload::{Phase, Terms};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+/// Promises look for an earlier start, and gangs that could not have one for one, every so often: what they wait for is hours away.
+pub(crate) const LOOK_EVERY: Span = Span::minutes(15);
+
 /// A promise to one workload.
 #[derive(Clone, Debug, Hash)]
 pub(crate) struct Reservation {

@@ -7,7 +7,6 @@ use crate::quantity::{GpuMs, Gpus, Span, Time};
 use crate::queue::ShapeId;
 use crate::reservation::choice::Stake;
 use crate::spec::{OnPreempt, WorkloadSpec};
-use std::cmp::Reverse;
 use std::sync::Arc;
 
 /// What a workload is to one of the pools that it accepts.
@@ -271,9 +270,9 @@ impl Workload {
         self.spec.gang.gpus().over(at - self.at_stake_since(lease, at) + restart_cost)
     }
 
-    /// Its place among work of its leaf: by priority, then by age.
-    pub(crate) fn place_in_leaf(&self) -> (Reverse<i16>, Time) {
-        (Reverse(self.spec.priority), self.eligible)
+    /// When a lease has reached its time limit at the latest; never without one.
+    pub(crate) fn ends_latest(&self, lease: &Lease) -> Time {
+        self.limit_left().map_or(Time::MAX, |left| lease.running.unwrap_or(lease.start_by) + left)
     }
 
     /// What a lease with so many GPUs on a node has at stake there from now on.
@@ -282,7 +281,8 @@ impl Workload {
         let every = self.spec.checkpoint_every.unwrap_or(self.terms.contract);
         let resumes = self.spec.on_preempt == OnPreempt::Resume && every > Span::ZERO;
         let since = if resumes { since } else { lease.started };
-        Stake { workload, gpus, gang: self.spec.gang.gpus(), since, every: resumes.then_some(every) }
+        let ends = self.ends_latest(lease);
+        Stake { workload, gpus, gang: self.spec.gang.gpus(), since, every: resumes.then_some(every), ends }
     }
 
     /// When something about its lease is due next, the end of its protection apart.

@@ -11,10 +11,11 @@ use crate::order::{OpenLeaf, next_allocated, standings_down_to};
 use crate::placement::{Ground, place};
 use crate::plan::{Decision, Reserve};
 use crate::quantity::{GpuMs, Span, Time};
+use crate::queue::Shape;
 use crate::reservation::choice::{Need, choose};
 use crate::reservation::survey::{Asker, Survey};
-use crate::reservation::{gone_by, grace_max, hold_max};
-use crate::spec::{Gang, NodeState};
+use crate::reservation::{LOOK_EVERY, gone_by, grace_max, hold_max};
+use crate::spec::NodeState;
 use crate::workload::Phase;
 
 /// Reserved work runs on nodes that are not set aside for short contracts.
@@ -41,7 +42,7 @@ impl Cycle<'_> {
             }
         }
         if look {
-            let (keep_at, grant_at) = (now + self.pool().knobs.retry_every, self.pool().reservations.grant_at);
+            let (keep_at, grant_at) = (now + LOOK_EVERY, self.pool().reservations.grant_at);
             self.decide(Decision::LookedAtReservations { pool: PoolId(self.pool as u16), keep_at, grant_at });
         }
     }
@@ -126,7 +127,7 @@ impl Cycle<'_> {
             if self.try_reserve(id, tier) {
                 open.remove(index);
             } else {
-                grant_at = now + self.pool().knobs.retry_every;
+                grant_at = now + LOOK_EVERY;
                 let shape = self.terms(id).shape;
                 open[index].retain(|other, _| other != shape);
                 open.retain(|leaf| !leaf.shapes.is_empty());
@@ -138,14 +139,12 @@ impl Cycle<'_> {
     /// The leaves that have no reservation, with the shapes of theirs that may have one.
     fn open_for_reservations(&mut self) -> Vec<OpenLeaf> {
         let pool = self.pool();
-        let least = pool.knobs.reservation_gang_min.of(pool.cluster.gpus().0.into());
-        let largest_node = pool.cluster.largest_node();
-        let is_large = |gang: &Gang| i64::from(gang.gpus().0) >= least && gang.gpus().0 > largest_node;
         let leaves = pool.queue.allocated.iter().filter(|(leaf, queue)| queue.waiting > 0 && !pool.reservations.has(**leaf));
         let open = leaves.map(|(leaf, queue)| {
             let mut open = OpenLeaf::new(*leaf, true);
             // What runs before its turn is promised nothing: it would have to be stopped for it.
-            let large = queue.shapes.keys().filter(|shape| is_large(&pool.queue.shape(**shape).gang) && !pool.queue.shape(**shape).early);
+            let may_have = |shape: &Shape| pool.may_promise(&shape.gang) && !shape.early;
+            let large = queue.shapes.keys().filter(|shape| may_have(pool.queue.shape(**shape)));
             large.for_each(|shape| open.push(*shape, None));
             open
         });
@@ -190,7 +189,8 @@ impl Cycle<'_> {
             latest,
         };
         let survey = self.survey.get_or_insert_with(|| Survey::new(pool, &self.s.workloads, now));
-        choose(&survey.candidates(pool, &Asker { workload, own, leaves: &leaves }, &need), &need)
+        let asker = Asker { workload, own, leaves: &leaves };
+        choose(&survey.candidates(pool, &self.s.workloads, &asker, &need), &need)
     }
 
     /// A reserved gang whose date is near waits for it: GPUs held elsewhere, be it in another pool, might come later.

@@ -25,6 +25,8 @@ pub(crate) struct Stake {
     pub since: Time,
     /// How often it banks; never, if it cannot resume.
     pub every: Option<Span>,
+    /// When it has reached its time limit.
+    pub ends: Time,
 }
 
 /// A node that a reservation may count on.
@@ -43,6 +45,9 @@ pub(crate) struct Candidate {
 impl Stake {
     /// What each of its GPUs loses.
     fn loss(&self, at: Time, restart_cost: Span) -> Span {
+        if at >= self.ends {
+            return Span::ZERO;
+        }
         let at_stake = (at - self.since).0.max(0);
         let at_stake = self.every.map_or(at_stake, |every| at_stake % every.0);
         Span(at_stake) + restart_cost
@@ -165,7 +170,7 @@ mod tests {
 
     /// A node with 8 GPUs that are clear, and one occupant that began at 0 and cannot resume.
     fn node(number: u32, workload: u32, gang: u32) -> Candidate {
-        let stake = Stake { workload: WorkloadId(workload), gpus: Gpus(8), gang: Gpus(gang), since: Time(0), every: None };
+        let stake = Stake { workload: WorkloadId(workload), gpus: Gpus(8), gang: Gpus(gang), since: Time(0), every: None, ends: Time::MAX };
         Candidate { node: NodeId(number), block: BlockId(0), clears: Time(0), members: 1, gpus: Gpus(8), stakes: vec![stake] }
     }
 

@@ -2,7 +2,7 @@
 
 use super::world::{Home, Id, Phase};
 use super::{Auditor, Law};
-use crate::log::line::{Licence, Occupancy, Preempting, Reserved, State, Unreserved, UnreservedCause};
+use crate::log::line::{Licence, Occupancy, OnPreempt, Preempting, Reserved, State, Unreserved, UnreservedCause};
 use std::collections::BTreeMap;
 
 /// Promises by the number of their reservation.
@@ -106,27 +106,47 @@ impl Auditor {
             (false, ..) => format!("{label} has nodes for {members} members, or nodes that are not ready"),
             (_, Some(occupant), _) => format!("{label} is to clear by {clears} ms, {} is protected longer", self.world.label(occupant)),
             (.., Some((other, _))) => format!("{label} has a node that {other} has until later"),
-            _ => return self.check_reservable((id, pool), nodes, label, &occupants),
+            _ => return self.check_reservable((id, pool), nodes, (label, clears), &occupants),
         };
         self.findings.add(Law::Promise, seen, "ready nodes for the whole gang, on which by then nothing is protected");
     }
 
-    /// What is on a new node belongs to the gang's leaf, or to one that stands higher.
-    fn check_reservable(&mut self, (id, pool): (Id, usize), nodes: &[usize], label: &str, occupants: &[Id]) {
+    /// What is on a new node belongs to the gang's leaf, or to one that stands higher, or has reached its time limit by `clears`.
+    fn check_reservable(&mut self, (id, pool): (Id, usize), nodes: &[usize], (label, clears): (&str, i64), occupants: &[Id]) {
         let own = self.promises.open.get(label).map(|promise| promise.nodes.clone()).unwrap_or_default();
         let Some(leaf) = self.world.workloads[&id].home(pool).map(|home| home.leaf) else { return };
         for occupant in occupants {
             let Some(lease) = self.world.lease(*occupant) else { continue };
             let is_new = lease.slots.iter().any(|(node, _)| nodes.contains(node) && !own.contains(node));
             let stays = lease.occupancy == Occupancy::Allocated && lease.plan.is_none() && lease.stopping_since.is_none();
-            let other = self.world.workloads[occupant].leaf;
-            if !is_new || !stays || other == leaf {
+            let other = &self.world.workloads[occupant];
+            let runs_from = lease.running_since.unwrap_or(lease.since + lease.start_timeout);
+            let ends_itself = other.asked.time_limit_ms.is_some_and(|limit| runs_from + limit - other.ran <= clears);
+            if !is_new || !stays || ends_itself {
+                continue;
+            }
+            if other.leaf == leaf {
+                self.check_own_leaf((id, pool), *occupant);
                 continue;
             }
             // Where rounding hides whether the leaf is below its share, either comparison may have been made.
             if let Some(below) = self.is_below_share(leaf, pool) {
                 self.check_standing(id, *occupant, if below { Licence::Share } else { Licence::Tree }, false);
             }
+        }
+    }
+
+    /// Of its own leaf it counts on work of no higher priority, and on older work only if that can resume and has run.
+    fn check_own_leaf(&mut self, (id, pool): (Id, usize), occupant: Id) {
+        let (own, other) = (&self.world.workloads[&id], &self.world.workloads[&occupant]);
+        let Some(quantum) = self.world.knobs(pool).map(|knobs| knobs.quantum_ms) else { return };
+        let has_run = self.world.lease(occupant).is_some_and(|lease| self.now() - lease.since >= 2 * quantum);
+        let resumes = other.asked.on_preempt == OnPreempt::Resume;
+        let comes_after = (has_run && resumes) || other.eligible_since >= own.eligible_since;
+        let (priority, limit) = (other.asked.priority, own.asked.priority);
+        if priority > limit || (priority == limit && !comes_after) {
+            let seen = format!("{} counts on {} of its leaf", self.world.label(id), self.world.label(occupant));
+            self.findings.add(Law::Promise, seen, "work of no higher priority, that is younger or can resume");
         }
     }
 
@@ -236,10 +256,12 @@ impl Auditor {
         }
     }
 
-    /// When a node is promised to others, the earliest.
+    /// When a node is promised to others, the earliest. Who has a promise of it reckons with none that was given later.
     fn promised_from(&self, id: Id, node: usize) -> Option<i64> {
-        let others = self.promises.open.values().filter(|promise| promise.workload != id && promise.nodes.contains(&node));
-        others.map(|promise| promise.latest_start).min()
+        let here = self.promises.open.iter().filter(|(_, promise)| promise.nodes.contains(&node));
+        let own = here.clone().find(|(_, promise)| promise.workload == id).map(|(label, _)| number(label));
+        let others = here.filter(|(label, promise)| promise.workload != id && own.is_none_or(|own| number(label) < own));
+        others.map(|(_, promise)| promise.latest_start).min()
     }
 
     /// Whether a workload that may start there within `delay` has certainly left before the node is another's.

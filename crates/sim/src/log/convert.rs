@@ -145,7 +145,7 @@ fn promise(entry: &Entry, names: &dyn Names) -> LogEvent {
         Entry::Reserved { reservation, workload, pool, latest_start, nodes, why } => LogEvent::Reserved(Reserved {
             reservation: reservation.to_string(),
             workload: names.workload(*workload),
-            pool: pool.to_string(),
+            pool: names.pool(*pool),
             latest_start_ms: ms(*latest_start),
             nodes: nodes.iter().map(|id| names.node(*id)).collect(),
             why: why.text(names),
