@@ -366,6 +366,9 @@ impl<'a> Cycle<'a> {
         let early = tier == Tier::Idle && self.s.workloads.get(id.0).is_some_and(Workload::is_allocated);
         let why = if early { Why::Early { pool: pool.id } } else { Why::Rank { pool: pool.id, tier, standings, licence } };
         self.decide(Decision::Start { workload: id, placement: Placement::from(slots), occupancy, licence, why });
+        if early {
+            self.forget_passed_over(id);
+        }
     }
 
     /// Victims for a claimant: unallocated work first, past-contract work only if that is not enough.

@@ -141,8 +141,8 @@ impl Judge<'_> {
     /// An eviction costs somebody a restart, so it serves only what is owed, to the leaf or to the side of the tree that it is on. What is
     /// owed to nobody is handed on by the order, as GPUs become free.
     fn compare(&mut self, leaf: BudgetId, quantum: &mut Quantum, victim: BudgetId) -> Option<Grant> {
-        let is_owed = self.standings.of(self.pool, self.at, leaf) < Standing::OWED;
-        self.relation(leaf, is_owed, quantum, victim).filter(|grant| grant.claimant_side.standing < Standing::OWED)
+        let is_owed = self.standings.of(self.pool, self.at, leaf) < Standing::SHARE;
+        self.relation(leaf, is_owed, quantum, victim).filter(|grant| grant.claimant_side.standing < Standing::SHARE)
     }
 
     /// S(claimant) + quantum < U(victim): leaf against leaf for one that is below its share, else side against side in the tree.

@@ -94,9 +94,8 @@ impl Claim {
 }
 
 impl Standing {
-    /// 5 % less than its share. Whoever stands below is owed so much that others are stopped for it; less than that comes back by itself, as
-    /// GPUs become free, before anybody would notice, and an eviction for it costs more than it brings.
-    pub const OWED: Standing = Standing(950_000);
+    /// Exactly its share: whoever stands below has less than it is owed.
+    pub const SHARE: Standing = Standing(1_000_000);
     /// A budget entitled to nothing stands behind all others.
     pub const LAST: Standing = Standing(u64::MAX);
 }

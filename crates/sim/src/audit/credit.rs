@@ -180,6 +180,13 @@ impl Auditor {
         }
     }
 
+    /// Where the log ends, an hour that ended before is settled, and one that ends now may not be.
+    pub(super) fn check_last_lapses(&mut self) {
+        let now = self.now();
+        self.credit.due.retain(|due| due.hour < now);
+        self.check_lapses();
+    }
+
     /// What has lapsed of a budget, as it weighs.
     pub(super) fn lapsed_of(&mut self, budget: usize, lens: Lens) -> i128 {
         self.ledger.account(budget).lapses.iter().map(|lapse| lapse.weight(lens)).sum()

@@ -172,6 +172,9 @@ impl Auditor {
             self.pass(now, at);
             self.instant.at = Some(at);
             self.excuse_after_gap();
+            if is_end {
+                self.check_last_lapses();
+            }
         } else if is_cut {
             self.settle_books();
         }

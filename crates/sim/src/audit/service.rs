@@ -58,7 +58,7 @@ impl Auditor {
         }
         self.findings.count().service_checks += 1;
         let weighed = self.weigh(leaf, pool, lens, None);
-        if weighed.standing_high() >= i128::from(knobs.below_share_ppm).min(super::standing::OWED_PPM) {
+        if weighed.standing_high() >= i128::from(knobs.below_share_ppm).min(1_000_000) {
             return;
         }
         let charged = self.world.workloads[&id].homes.iter().find(|home| home.leaf == leaf).map_or(0, |home| home.charged_gpus);

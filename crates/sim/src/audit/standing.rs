@@ -11,9 +11,6 @@ use crate::log::knobs::Kernel;
 use crate::log::line::{Licence, Occupancy};
 use std::collections::VecDeque;
 
-/// Who stands below this is owed time that others are stopped for.
-pub(super) const OWED_PPM: i128 = 950_000;
-
 /// Comparing every standing of a month's log would take minutes: after this many charges were added up, one comparison in 16 is made.
 const FREE_WORK: u64 = 200_000_000;
 
@@ -268,7 +265,7 @@ impl Auditor {
             return;
         }
         let owed = self.weigh(sides.0, pool, lens, Some(claimant));
-        self.expect(owed.standing_low() < OWED_PPM, sides.0, &owed, "the claimant's side has 5 % less than its share");
+        self.expect(owed.standing_low() < 1_000_000, sides.0, &owed, "the claimant's side has less than its share");
         if licence == Licence::Tree {
             let victim = self.weigh(of_leaf, pool, lens, Some(claimant));
             let expected = format!("tree: the victim's leaf is not below its share, {below} ppm");
