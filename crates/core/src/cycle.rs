@@ -115,6 +115,8 @@ struct Cycle<'a> {
     survey: Option<Survey>,
     /// Pools that are still to be gone through.
     pending: &'a [usize],
+    /// Pools in which a start of this cycle ended a promise.
+    given_back: Vec<usize>,
     /// Some work was left to one of those, which it likes better.
     left_to_others: bool,
 }
@@ -136,6 +138,7 @@ impl<'a> Cycle<'a> {
             trial: false,
             survey: None,
             pending: &[],
+            given_back: Vec::new(),
             left_to_others: false,
         }
     }
@@ -328,6 +331,8 @@ impl<'a> Cycle<'a> {
         let pool = &mut self.s.pools[self.pool];
         let standings = standings_down_to(leaf, pool, &mut self.standings, now);
         let why = Why::Rank { pool: pool.id, tier, standings, licence };
+        let promised_in = self.workload(id).reservation.map(|(pool, _)| pool.index());
+        self.given_back.extend(promised_in.filter(|pool| *pool != self.pool));
         self.decide(Decision::Start { workload: id, placement: Placement::from(slots), licence, why });
     }
 
