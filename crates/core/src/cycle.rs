@@ -122,6 +122,8 @@ struct Cycle<'a> {
     survey: Option<Survey>,
     /// Pools that are still to be gone through.
     pending: &'a [usize],
+    /// Pools in which a start of this cycle ended a promise.
+    given_back: Vec<usize>,
     /// Some work was left to one of those, which it likes better.
     left_to_others: bool,
     /// Not everything that could have been tried was.
@@ -145,6 +147,7 @@ impl<'a> Cycle<'a> {
             trial: false,
             survey: None,
             pending: &[],
+            given_back: Vec::new(),
             left_to_others: false,
             is_cut_short: false,
         }
@@ -365,6 +368,8 @@ impl<'a> Cycle<'a> {
         let standings = standings_down_to(leaf, pool, &mut self.standings, now);
         let early = tier == Tier::Idle && self.s.workloads.get(id.0).is_some_and(Workload::is_allocated);
         let why = if early { Why::Early { pool: pool.id } } else { Why::Rank { pool: pool.id, tier, standings, licence } };
+        let promised_in = self.workload(id).reservation.map(|(pool, _)| pool.index());
+        self.given_back.extend(promised_in.filter(|pool| *pool != self.pool));
         self.decide(Decision::Start { workload: id, placement: Placement::from(slots), occupancy, licence, why });
         if early {
             self.forget_passed_over(id);

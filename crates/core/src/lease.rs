@@ -375,7 +375,8 @@ pub(crate) fn end_lease(s: &mut Scheduler, id: LeaseId, exit: Exit, log: &mut Ve
     pool.cluster.release(id.workload, &lease.placement, &workload.spec.gang);
     pool.freed += 1;
     pool.stirred = true;
-    if lease.occupancy == Occupancy::Allocated || lease.stop.is_some() {
+    // Before a promise's date there may be time to start on what is free and not to wait for it, so what was within reach counts anew.
+    if lease.occupancy == Occupancy::Allocated || lease.stop.is_some() || !pool.reservations.by_id.is_empty() {
         pool.reach += 1;
     }
     let outcome = outcome(exit, lease.stop.as_ref().map(|stop| &stop.cause));

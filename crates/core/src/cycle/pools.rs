@@ -89,10 +89,13 @@ pub(crate) fn judge(s: &Scheduler, id: WorkloadId, pool: PoolId) -> Option<Block
 }
 
 impl Cycle<'_> {
-    /// Whether a pool that a workload likes better is still to be gone through, and could start it now.
+    /// Whether a pool that a workload likes better is still to be gone through, and could start it now. One in which a start here just ended
+    /// a promise is gone through again.
     pub(super) fn is_better_off_elsewhere(&mut self, id: WorkloadId) -> bool {
-        let pending = self.pending;
-        pending.iter().any(|other| self.likes_better(id, *other) && self.could_start_in(*other, id))
+        let (pending, given_back) = (self.pending, std::mem::take(&mut self.given_back));
+        let is_better = pending.iter().chain(&given_back).any(|other| self.likes_better(id, *other) && self.could_start_in(*other, id));
+        self.given_back = given_back;
+        is_better
     }
 
     fn likes_better(&self, id: WorkloadId, other: usize) -> bool {

@@ -36,7 +36,8 @@ pub(super) struct Bill {
 pub(super) struct HoldBill {
     leaf: usize,
     opened: i64,
-    expected: i128,
+    /// Of holds that ended.
+    pub(super) expected: i128,
     pub(super) charged: i128,
     refunded: i128,
 }

@@ -197,8 +197,8 @@ impl Auditor {
         }
         let mine = |id: &Id| self.world.workloads.get(id).is_some_and(|workload| workload.leaf == leaf);
         for (id, hold) in self.world.holds.iter().filter(|(id, _)| mine(id)) {
-            // What of a hold was charged already is in the entries.
-            if self.world.workloads[id].is_allocated() && self.ledger.hold_bills.get(id).is_some_and(|bill| bill.charged == 0) {
+            // What of this hold was charged already is in the entries; the bill may be of an earlier one in the same instant, too.
+            if self.world.workloads[id].is_allocated() && self.ledger.hold_bills.get(id).is_some_and(|bill| bill.charged <= bill.expected) {
                 self.held_since(hold).for_each(|since| add(Interval { from: since, to: lens.now, gpus: 1 }));
             }
         }
