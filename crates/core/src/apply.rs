@@ -52,7 +52,7 @@ fn set_knobs(s: &mut Scheduler, id: PoolId, knobs: &Knobs, log: &mut Vec<Entry>)
     match s.pools.get_mut(id.index()) {
         Some(pool) => {
             pool.knobs = knobs.clone();
-            pool.ledger.set_knobs(knobs);
+            pool.ledger.set_knobs(s.now, knobs);
             pool.stir();
         }
         None => {

@@ -121,20 +121,20 @@ impl Ledger {
     }
 
     /// Takes over changed knobs; histories are kept as far as they reach.
-    pub(crate) fn set_knobs(&mut self, knobs: &Knobs) {
+    pub(crate) fn set_knobs(&mut self, at: Time, knobs: &Knobs) {
         self.kernel = knobs.kernel;
         self.commitments = knobs.commitments;
         if self.lookback == knobs.lookback {
             return;
         }
         self.lookback = knobs.lookback;
-        self.capacity = self.capacity.with_lookback(knobs.lookback);
+        self.capacity = self.capacity.with_lookback(at, knobs.lookback);
         for account in &mut self.accounts {
-            account.used = account.used.with_lookback(knobs.lookback);
-            account.unallocated = account.unallocated.with_lookback(knobs.lookback);
+            account.used = account.used.with_lookback(at, knobs.lookback);
+            account.unallocated = account.unallocated.with_lookback(at, knobs.lookback);
         }
         for window in self.entitled.iter_mut().chain(&mut self.imputed).flatten() {
-            *window = window.with_lookback(knobs.lookback);
+            *window = window.with_lookback(at, knobs.lookback);
         }
     }
 

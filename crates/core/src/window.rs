@@ -129,12 +129,14 @@ impl Window {
         window
     }
 
-    /// The same history for another lookback; what lay before the old one is taken to have been as at its beginning.
-    pub(crate) fn with_lookback(&self, lookback: Span) -> Window {
+    /// The same history for another lookback from `at` on; what lay before the old one then is taken to have been as at its beginning,
+    /// whoever read the window when.
+    pub(crate) fn with_lookback(&self, at: Time, lookback: Span) -> Window {
+        let mut window = self.moved(at);
         if lookback == self.lookback {
-            return self.clone();
+            return window;
         }
-        let mut window = self.clone();
+        let head_at = window.head.at;
         window.lookback = lookback;
         let tail = window.head.at - lookback;
         if tail > window.tail.at {
@@ -147,7 +149,7 @@ impl Window {
                 window.head.advance(*time);
                 window.head.rate += step;
             }
-            window.head.advance(self.head.at);
+            window.head.advance(head_at);
         }
         window
     }
@@ -266,9 +268,23 @@ mod tests {
         let mut window = Window::new(Time(0), Span(100), 0);
         window.add(Time(10), 5);
         window.add(Time(60), -5);
-        let mut shorter = window.with_lookback(Span(20));
+        let mut shorter = window.with_lookback(Time(60), Span(20));
         assert_eq!(shorter.weighted(Time(70), Kernel::Sliding), 5 * 10 * 40);
-        let mut longer = window.with_lookback(Span(400));
+        let mut longer = window.with_lookback(Time(60), Span(400));
         assert_eq!(longer.weighted(Time(70), Kernel::Sliding), 5 * 50 * 800);
+    }
+
+    #[test]
+    fn another_lookback_sees_the_same_whoever_read_the_window_when() {
+        let mut window = Window::new(Time(0), Span(100), 0);
+        window.add(Time(10), 5);
+        window.add(Time(60), -5);
+        for lookback in [20, 400] {
+            let mut read = window.clone();
+            read.weighted(Time(130), Kernel::Fading);
+            let mut longer = [&window, &read].map(|one| one.with_lookback(Time(130), Span(lookback)));
+            let [a, b] = longer.each_mut().map(|one| one.weighted(Time(140), Kernel::Fading));
+            assert_eq!(a, b, "{lookback}");
+        }
     }
 }
