@@ -279,8 +279,10 @@ impl<'a> Cycle<'a> {
                 self.standings.forget(pool, workload.in_pool(pool.id).charge.user, budget);
                 let leaf = &mut open[index];
                 let side = if leaf.allocated { &pool.queue.allocated } else { &pool.queue.unallocated };
-                let shapes = &side[&leaf.leaf].shapes;
-                leaf.retain(|shape, _| shapes.contains_key(&shape));
+                // What is left of a shape may be what was passed over already.
+                let (queue, skip) = (&side[&leaf.leaf], std::mem::take(&mut leaf.skip));
+                leaf.retain(|shape, _| queue.has_more(shape, &skip));
+                leaf.skip = skip;
                 // What was opened because it might fit and can no longer is closed again; it is as blocked as before.
                 self.begin_walk();
                 let pool = &self.s.pools[self.pool];
