@@ -1,8 +1,11 @@
 //! Data on stdout, notes on stderr.
 
+use anyhow::{Context, bail};
 use clap::ValueEnum;
 use serde::Serialize;
+use std::fs::File;
 use std::io::{self, Write};
+use std::path::Path;
 
 /// How data is printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -15,19 +18,26 @@ pub(crate) enum Format {
 }
 
 /// Prints bytes as they are.
-pub(crate) fn bytes(bytes: &[u8]) -> io::Result<()> {
+pub(crate) fn bytes(bytes: &[u8]) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
-    out.write_all(bytes)?;
-    out.flush()
+    out.write_all(bytes).and_then(|()| out.flush()).context("cannot write to stdout")
+}
+
+/// Makes a file for what is written beside the data.
+pub(crate) fn create(path: &Path) -> anyhow::Result<File> {
+    if path.as_os_str() == "-" {
+        bail!("cannot write -: stdout has the data; name a file, or /dev/stdout");
+    }
+    File::create(path).with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// Prints a text and ends its last line.
-pub(crate) fn text(text: &str) -> io::Result<()> {
+pub(crate) fn text(text: &str) -> anyhow::Result<()> {
     bytes(format!("{text}\n").as_bytes())
 }
 
 /// Prints a value as indented JSON.
-pub(crate) fn json(value: &impl Serialize) -> io::Result<()> {
+pub(crate) fn json(value: &impl Serialize) -> anyhow::Result<()> {
     text(&serde_json::to_string_pretty(value)?)
 }
 

@@ -83,7 +83,7 @@ impl Scenario {
 
     /// The same; what should be said about it is returned and not said.
     pub(crate) fn load_with_note(path: &Path, overrides: &[String], strict: bool) -> Result<(Scenario, Option<String>), Failure> {
-        let scenario = scenario::Scenario::load(path, overrides).map_err(explained)?;
+        let scenario = scenario::Scenario::load(path, overrides).map_err(|error| explained(error, path))?;
         let broken = scenario.trace().filter(|trace| 0 < trace.bad_rows);
         let rows =
             broken.map(|trace| format!("{} rows of the trace cannot be used, {} can:{}", trace.bad_rows, trace.rows.len(), trace.notes()));
@@ -187,9 +187,12 @@ fn notes(name: PolicyName, seed: u64, summary: &RunSummary, names: &dyn Names) -
     refused.into_iter().chain(faults).collect()
 }
 
-fn explained(error: ScenarioError) -> Failure {
+fn explained(error: ScenarioError, scenario: &Path) -> Failure {
     let hint = match &error {
-        ScenarioError::Unreadable { .. } => Some("a scenario is a TOML file, such as scenarios/lab.toml"),
+        ScenarioError::Unreadable { path, .. } if path == scenario => Some("a scenario is a TOML file, such as scenarios/lab.toml"),
+        ScenarioError::Unreadable { .. } => {
+            Some("a file that a scenario names is sought in the scenario's folder, one in --set in the current folder")
+        }
         ScenarioError::Override { .. } => Some("--set takes KEY=VALUE, the key as in the scenario's file: --set pool.nodes=96"),
         ScenarioError::At { .. } | ScenarioError::File { .. } => None,
     };

@@ -102,6 +102,8 @@ fn scenarios_that_cannot_be_run() {
     check(&["sim", "run", "tiny.toml", "--set", "nodes=0"], "run-no-nodes.txt");
     check(&["sim", "run", "tiny.toml", "--set", "nodse=3"], "run-no-such-field.txt");
     check(&["sim", "run", "tiny.toml", "--events", "nowhere/log.jsonl"], "run-no-such-folder.txt");
+    check(&["sim", "run", "tiny.toml", "--events", "-"], "run-events-to-stdout.txt");
+    check(&["sim", "run", "tiny.toml", "--set", "nodes=many"], "run-no-number.txt");
 }
 
 #[test]

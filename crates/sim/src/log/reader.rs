@@ -2,6 +2,7 @@
 
 use crate::log::line::{Line, LogEvent, VERSION};
 use crate::log::range;
+use crate::plain::plain;
 use serde::Deserialize;
 use std::fmt;
 use std::io::{self, BufRead};
@@ -72,10 +73,10 @@ impl<R: BufRead> LogReader<R> {
     /// What is wrong with the line, with the field whose value is wrong; the parser knows of one line only, and counts its columns.
     fn said(&self, error: &serde_json::Error) -> String {
         let message = error.to_string();
-        let what = message.split(" at line ").next().unwrap_or(&message);
+        let what = plain(message.split(" at line ").next().unwrap_or(&message));
         let before = self.text.get(..error.column()).unwrap_or(&self.text);
         let field = before.rsplit_once("\":").and_then(|(keys, _)| keys.rsplit('"').next());
-        match field.filter(|_| what.starts_with("invalid")) {
+        match field.filter(|_| message.starts_with("invalid")) {
             Some(field) => format!("`{field}`: {what} (column {})", error.column()),
             None => format!("{what} (column {})", error.column()),
         }
@@ -137,7 +138,7 @@ mod tests {
             (format!("{FIRST}{LAST}{FIRST}"), "line 3 of the event log: nothing may follow `end_of_log`"),
             (
                 format!("{FIRST}{}", LAST.replace("2}", "-2}")),
-                "line 2 of the event log: event `end_of_log`: `attempt`: invalid value: integer `-2`, expected u32 (column ",
+                "line 2 of the event log: event `end_of_log`: `attempt`: it is the number `-2`; expected a whole number from 0 to 4294967295 (column ",
             ),
             (FIRST.to_string(), "line 2 of the event log: the log breaks off here"),
             (LAST.to_string(), "line 1 of the event log: the first line must state the version"),

@@ -20,7 +20,7 @@ pub fn overview(file: &str, trace: &Overview) -> String {
     parts.extend(lengths(trace));
     parts.push(chart(trace));
     parts.extend(aside(trace));
-    parts.push(next(file, trace));
+    parts.push(if trace.jobs > trace.never_ran { next(file, trace) } else { "No job ran: there is nothing to simulate.".into() });
     parts.join("\n\n")
 }
 

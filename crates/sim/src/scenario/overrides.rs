@@ -32,7 +32,7 @@ pub(crate) fn parse<'a>(texts: &'a [String], documents: &'a [String]) -> Result<
 
 fn parse_one<'a>(text: &'a str, document: &'a str) -> Result<Override<'a>, ScenarioError> {
     let wrong = |message: String| ScenarioError::Override { text: text.into(), message };
-    let Some((key, value)) = text.split_once('=') else {
+    let Some((key, value)) = text.split_once('=').filter(|(key, _)| !key.trim().is_empty()) else {
         return Err(wrong("expected key=value, such as pool.nodes=96 or lookback=1d".into()));
     };
     let path = path_of(key.trim()).map_err(wrong)?;

@@ -60,6 +60,9 @@ impl Parts<'_> {
             sizes.entry(of).or_insert_with(|| self.never_fits(&gang, &rules.accepted(row).pools)).clone()
         });
         if trace.rows.is_empty() {
+            if trace.bad_rows == 0 && trace.skipped.is_empty() {
+                return Err(wrong("it has a header, and no rows below it".into()));
+            }
             let remarks: String = trace.remarks().iter().map(|remark| format!("\n  {remark}")).collect();
             return Err(wrong(format!("no row can be used{}{remarks}", trace.notes())));
         }

@@ -3,12 +3,16 @@
 use super::error::ScenarioError;
 use super::file::ScenarioFile;
 use super::overrides;
+use crate::plain::plain;
 use serde::Deserialize;
 use std::fmt;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use toml::Spanned;
 use toml::de::{DeTable, Deserializer};
+
+/// So much of a line is shown.
+const SHOWN: usize = 160;
 
 /// A scenario's text and its overrides. What an override sets has a span beyond the end of the text, which leads back to it.
 pub(crate) struct Source<'a> {
@@ -66,7 +70,7 @@ impl Source<'_> {
     fn place(&self, span: Range<usize>) -> Place {
         if self.is_override(&span) {
             let text = self.overrides.get(span.start - self.text.len() - 1).cloned().unwrap_or_default();
-            return Place { file: self.file.into(), line: 0, text };
+            return Place { file: self.file.into(), line: 0, text: shortened(&text) };
         }
         let mut start = span.start.min(self.text.len());
         while !self.text.is_char_boundary(start) {
@@ -76,16 +80,25 @@ impl Source<'_> {
         let line_start = before.rfind('\n').map_or(0, |i| i + 1);
         let line_end = self.text[start..].find('\n').map_or(self.text.len(), |i| start + i);
         let line = before.matches('\n').count() + 1;
-        Place { file: self.file.into(), line, text: self.text[line_start..line_end].trim().into() }
+        Place { file: self.file.into(), line, text: shortened(self.text[line_start..line_end].trim()) }
     }
 
     fn toml_error(&self, error: &toml::de::Error) -> ScenarioError {
-        let message = hint(error.message());
+        let message = hint(&plain(error.message()));
         match error.span() {
             Some(span) => self.error(span, message),
             None => ScenarioError::File { file: self.file.into(), message },
         }
     }
+}
+
+/// A line of at most [`SHOWN`] characters, none of which moves a terminal's cursor.
+fn shortened(line: &str) -> String {
+    let mut shown: String = line.chars().take(SHOWN).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
+    if line.chars().count() > SHOWN {
+        shown.push('…');
+    }
+    shown
 }
 
 /// Adds the nearest known name to "unknown field" and shortens its list of all names.

@@ -126,6 +126,56 @@ fn work_that_cannot_be() {
     );
 }
 
+/// Every kind of value in the place of every other: no message speaks of Rust's types.
+#[test]
+fn a_value_of_the_wrong_kind_is_said_in_words_of_the_file() {
+    wrong(&[HEAD, POOL, LAB, WORK], &["nodes=-1"], "--set nodes=-1: it is the number `-1`; expected a whole number from 0 to 4294967295");
+    wrong(&[HEAD, POOL, LAB, WORK], &["="], "--set =: expected key=value, such as pool.nodes=96 or lookback=1d");
+    let rust = ["u8", "u16", "u32", "u64", "i16", "i32", "i64", "f64", "struct", "enum", "variant", "invalid type", "tuple"];
+    let fields = [
+        "measure",
+        "seed",
+        "drain",
+        "name",
+        "pool",
+        "nodes",
+        "features",
+        "pool.file",
+        "lookback",
+        "kernel",
+        "worth_it",
+        "copies",
+        "strict",
+    ];
+    for field in fields.iter().chain(&[
+        "estimates",
+        "trace.teams",
+        "trace.pools",
+        "team_from",
+        "rivals.priority.high",
+        "model",
+        "half_life",
+        "budgets",
+    ]) {
+        for value in ["", "-1", "1.5", "abc", "true", "[1, 2]", "{ a = 1 }", "99999999999999999999", "nan", "1979-05-27"] {
+            let Err(message) = read(&[HEAD, POOL, LAB, WORK], &[&format!("{field}={value}")]) else { continue };
+            let words: Vec<&str> = message.split(|c: char| !c.is_alphanumeric() && c != ' ').collect();
+            let is_rust =
+                |word: &&&str| words.iter().any(|said| said.trim() == **word || said.trim().ends_with(&format!("expected {word}")));
+            assert_eq!(rust.iter().find(is_rust), None, "{message}");
+            assert!(!message.contains("invalid type") && !message.contains("invalid value"), "{message}");
+        }
+    }
+}
+
+/// A line that is shown is short, and moves no cursor.
+#[test]
+fn what_is_shown_of_a_scenario_is_harmless() {
+    let long = format!("measure = \"{}\u{1b}[2J\"\n", "9".repeat(100_000));
+    let message = read(&["name = \"t\"\n", &long], &[]).expect_err("no length of time");
+    assert!(message.len() < 1000 && !message.contains('\u{1b}'), "{}", &message[..500]);
+}
+
 #[test]
 fn a_trace_needs_a_readable_file() {
     let trace = "[trace]\nbudget = \"lab/{team}\"\n";

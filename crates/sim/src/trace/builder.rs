@@ -272,7 +272,7 @@ fn slot(name: &[u8]) -> usize {
 }
 
 /// Without characters that would move a terminal's cursor or break a line.
-fn harmless(text: &str) -> String {
+pub(super) fn harmless(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
 

@@ -64,25 +64,35 @@ pub(super) fn names(header: &[u8], fields: &mut Fields) -> Vec<String> {
     (0..fields.len()).map(|index| String::from_utf8_lossy(&fields.get(header, index)).into_owned()).collect()
 }
 
+/// Whether a header is one of these forms.
+pub(super) fn is_header(names: &[String]) -> bool {
+    Columns::of(names).is_some()
+}
+
 impl Columns {
     /// Finds the form by its header.
     fn find(header: &Line<'_>, fields: &mut Fields) -> Result<Columns, String> {
         let names = names(header.text, fields);
+        Columns::of(&names).ok_or_else(|| unknown_header(&names))
+    }
+
+    /// The same by the header's names.
+    fn of(names: &[String]) -> Option<Columns> {
         let find = |name: &str| names.iter().position(|known| known == name);
         let (clock, submit, work) = if let (Some(submit), Some(work)) = (find("submit_s"), find("work_s").or(find("runtime_s"))) {
             (Clock::Seconds, submit, work)
         } else if let (Some(submit), Some(work)) = (find("timestamp"), find("duration")) {
             (Clock::WallClock, submit, work)
         } else {
-            return Err(unknown_header(&names));
+            return None;
         };
         let members = find("members").filter(|_| find("gpus_per_member").is_some());
         let gpus = members.and_then(|_| find("gpus_per_member")).or(find("gpus")).or(find("num_gpus"));
-        Ok(Columns {
+        Some(Columns {
             clock,
             submit,
             work,
-            gpus: gpus.ok_or_else(|| unknown_header(&names))?,
+            gpus: gpus?,
             members,
             team: find("team").or(find("cluster")),
             user: find("user"),
@@ -180,6 +190,6 @@ fn on_preempt(text: &[u8]) -> Option<OnPreempt> {
 fn unknown_header(names: &[String]) -> String {
     let shown: String = names.join(",").chars().take(200).collect();
     format!(
-        "the header `{shown}` is none that is known: expected submit_s, work_s, gpus, … (ours), submit_s, runtime_s, gpus, … (bench) or timestamp, duration, num_gpus, … (Philly)",
+        "the header `{shown}` is none that is known: expected submit_s, work_s, gpus, … (ours), submit_s, runtime_s, gpus, … (bench), timestamp, duration, num_gpus, … (Philly), what sacct prints, or lines of the Standard Workload Format",
     )
 }

@@ -51,6 +51,9 @@ impl Form {
         if head.get(257..262) == Some(b"ustar") {
             return Err("the file is an archive of files (tar): unpack it, and name one of them".into());
         }
+        if let Some((_, what)) = PACKED.iter().find(|(magic, _)| head.starts_with(magic)) {
+            return Err(format!("the file is {what}"));
+        }
         if slurm::is_nodes(head) {
             return Ok(Form::SlurmNodes);
         }
@@ -70,8 +73,13 @@ impl Form {
         if openb::is_header(&names) {
             return Ok(Form::Openb);
         }
-        match OTHERS.iter().find(|(columns, _)| columns.iter().all(|column| names.iter().any(|name| name == column))) {
-            Some((_, what)) => Err((*what).into()),
+        if let Some((_, what)) = OTHERS.iter().find(|(columns, _)| columns.iter().all(|column| names.iter().any(|name| name == column))) {
+            return Err((*what).into());
+        }
+        match other_separator(first) {
+            Some(what) => {
+                Err(format!("the fields of the header are separated by {what}, those of a CSV by commas: put commas in their place"))
+            }
             None => Ok(Form::Table),
         }
     }
@@ -89,8 +97,33 @@ impl Form {
     }
 }
 
+/// What separates the fields of a header that would be known if it were commas.
+fn other_separator(header: &[u8]) -> Option<&'static str> {
+    let others: [(u8, &str); 3] = [(b';', "semicolons"), (b'\t', "tabs"), (b'|', "vertical bars")];
+    let would_be_known = |(separator, _): &(u8, &str)| {
+        let commas: Vec<u8> = header.iter().map(|byte| if byte == separator { b',' } else { *byte }).collect();
+        let names = names(&commas, &mut Fields::default());
+        header.contains(separator) && (openb::is_header(&names) || columns::is_header(&names))
+    };
+    others.into_iter().find(would_be_known).map(|(_, what)| what)
+}
+
+/// Files that are no text as they are, by their first bytes.
+const PACKED: [(&[u8], &str); 7] = [
+    (b"\xff\xfe", "UTF-16: make it UTF-8 (`iconv -f UTF-16 -t UTF-8 FILE > NEW`)"),
+    (b"\xfe\xff", "UTF-16: make it UTF-8 (`iconv -f UTF-16 -t UTF-8 FILE > NEW`)"),
+    (b"BZh", "packed by bzip2: unpack it; gzip and zstd are read as they are"),
+    (b"\xfd7zXZ", "packed by xz: unpack it; gzip and zstd are read as they are"),
+    (b"PK\x03\x04", "a zip archive or a spreadsheet: unpack it, or save it as a CSV"),
+    (b"PAR1", "Parquet: write it as a CSV"),
+    (b"SQLite format 3", "a database of SQLite: write the table as a CSV"),
+];
+
 /// Files that lie beside traces and are none, by their columns.
 const OTHERS: [(&[&str], &str); 2] = [
-    (&["sn", "cpu_milli", "gpu", "model"], "the file is a list of nodes (openb), not of pods"),
+    (
+        &["sn", "cpu_milli", "gpu", "model"],
+        "the file is a list of nodes (openb), not of pods: a scenario takes it as its node_list, or as file of a pool",
+    ),
     (&["vc", "node num"], "the file is a list of shares: a scenario takes it as shares_file in its [trace]"),
 ];

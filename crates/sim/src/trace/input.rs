@@ -23,6 +23,8 @@ pub(crate) struct Input<'a> {
     at_end: bool,
     /// The number of the next line.
     line: u64,
+    /// What it is compressed by.
+    packed: Option<&'static str>,
 }
 
 /// A line without its end, or a record of several lines.
@@ -43,13 +45,15 @@ impl<'a> Input<'a> {
         let mut magic = [0; 4];
         let known = fill(&mut reader, &mut magic)?;
         let whole = BufReader::with_capacity(64 << 10, io::Cursor::new(magic).take(known as u64).chain(reader));
-        let inner: Box<dyn Read + 'a> = match magic {
-            [0x1f, 0x8b, ..] => Box::new(MultiGzDecoder::new(whole)),
+        let (inner, packed): (Box<dyn Read + 'a>, _) = match magic {
+            [0x1f, 0x8b, ..] => (Box::new(MultiGzDecoder::new(whole)), Some("gzip")),
             // A frame, or one that is to be skipped before it.
-            [0x28, 0xb5, 0x2f, 0xfd] | [0x50..=0x5f, 0x2a, 0x4d, 0x18] => Box::new(zstd::stream::read::Decoder::with_buffer(whole)?),
-            _ => Box::new(whole),
+            [0x28, 0xb5, 0x2f, 0xfd] | [0x50..=0x5f, 0x2a, 0x4d, 0x18] => {
+                (Box::new(zstd::stream::read::Decoder::with_buffer(whole)?), Some("zstd"))
+            }
+            _ => (Box::new(whole), None),
         };
-        Ok(Input { inner, buffer: vec![0; BUFFER], start: 0, end: 0, at_end: false, line: 1 })
+        Ok(Input { inner, buffer: vec![0; BUFFER], start: 0, end: 0, at_end: false, line: 1, packed })
     }
 
     /// The first bytes, to tell what they are; nothing is given out yet.
@@ -140,6 +144,16 @@ impl<'a> Input<'a> {
         Ok(Line { number, text: &self.buffer[begin..], cut: true })
     }
 
+    /// What a decoder cannot go on with, said for people.
+    fn damaged(&self, error: io::Error) -> io::Error {
+        let Some(packed) = self.packed else { return error };
+        let after = memchr::memchr_iter(b'\n', &self.buffer[self.start..self.end]).count() as u64 + self.line - 1;
+        let message = format!(
+            "what {packed} packed is cut off or damaged after line {after} ({error}): fetch the file again, or unpack what can be read (`{packed} -dc FILE > PART`) and take that"
+        );
+        io::Error::new(error.kind(), message)
+    }
+
     /// Reads on. What is still to be given out moves to the front; the buffer grows only for a record that is longer than it.
     fn more(&mut self) -> io::Result<()> {
         if self.start > 0 {
@@ -153,7 +167,7 @@ impl<'a> Input<'a> {
         let read = loop {
             match self.inner.read(&mut self.buffer[self.end..]) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                read => break read?,
+                read => break read.map_err(|error| self.damaged(error))?,
             }
         };
         self.at_end = read == 0;

@@ -165,8 +165,8 @@ pub struct Trace {
 impl Trace {
     /// Reads a trace; an error is one of the header or of the medium, never of a single row.
     pub fn read(input: impl Read, reading: Reading) -> Result<Trace, String> {
-        let mut input = Input::open(input).map_err(|error| error.to_string())?;
-        form::read(&mut input, reading)
+        let read = || form::read(&mut Input::open(input).map_err(|error| error.to_string())?, reading);
+        read().map_err(|message| message.lines().map(builder::harmless).collect::<Vec<_>>().join("\n"))
     }
 
     /// Takes out the rows for which `why` has a reason; each reason is kept once, with how many rows it concerns.

@@ -74,6 +74,8 @@ fn what_a_file_says_cannot_move_a_terminals_cursor() {
     let trace = read(b"submit_s,work_s,gpus,team\n0,10,1,a\x1b[2J\n\x1b[1A,10,1,a\n");
     assert_eq!(trace.teams, ["a\u{fffd}[2J"]);
     assert_eq!(trace.bad_examples[0].reason, "`\u{fffd}[1A` is no time of submission");
+    let header = Trace::read(b"a\x1b[31mred,b\n1,2\n".as_slice(), Reading::default()).expect_err("no such form");
+    assert!(header.contains("`a\u{fffd}[31mred,b`"), "{header}");
 }
 
 #[test]
@@ -123,7 +125,34 @@ fn other_files_say_what_they_are() {
     assert_eq!(wrong(b""), "the file is empty");
     assert!(wrong(b"sn,cpu_milli,memory_mib,gpu,model\nn,1,1,1,T4\n").contains("list of nodes"));
     assert!(wrong(b"vc,node num\na,1\n").contains("shares_file"));
+    assert!(wrong(b"\xff\xfes\0u\0b\0").contains("iconv -f UTF-16"));
+    assert!(wrong(b"PK\x03\x04\0\0").contains("zip archive"));
+    assert!(wrong(b"submit_s;work_s;gpus\n0;1;1\n").contains("separated by semicolons, those of a CSV by commas"));
+    assert!(wrong(b"timestamp\tduration\tnum_gpus\n").contains("separated by tabs"));
+    assert!(!wrong(b"a;b\n").contains("separated"), "it would be unknown with commas, too");
     let mut tar = vec![0; 512];
     tar[257..262].copy_from_slice(b"ustar");
     assert!(wrong(&tar).contains("unpack it"));
+}
+
+/// What a decoder says is of no use to anybody; how far the file is whole, and what to do, is.
+#[test]
+fn a_packed_file_that_is_cut_off_or_damaged_says_where_and_what_to_do() {
+    use std::io::Write;
+    let text: String = (0..2000).map(|at| format!("{},{},1,team{}\n", at * 7, at % 977 + 1, at * at % 89)).collect();
+    let text = format!("submit_s,work_s,gpus,team\n{text}");
+    let mut gz = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    let gz = gz.write_all(text.as_bytes()).and_then(|()| gz.finish()).expect("memory takes it");
+    let zst = zstd::encode_all(text.as_bytes(), 1).expect("memory takes it");
+    for (packed, by) in [(&gz, "gzip"), (&zst, "zstd")] {
+        let mut torn = packed.clone();
+        torn.truncate(packed.len() - 9);
+        let mut damaged = packed.clone();
+        damaged[packed.len() / 2..].fill(0xa5);
+        for file in [&torn, &damaged, &packed[..7].to_vec()] {
+            let error = Trace::read(file.as_slice(), Reading::default()).expect_err("its end is missing");
+            let (place, next) = (format!("what {by} packed is cut off or damaged after line "), format!("`{by} -dc FILE > PART`"));
+            assert!(error.starts_with(&place) && error.contains(&next), "{error}");
+        }
+    }
 }

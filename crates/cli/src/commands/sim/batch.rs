@@ -136,7 +136,7 @@ impl Report {
 }
 
 fn create(path: &Path) -> Result<File, Failure> {
-    Ok(File::create(path).with_context(|| format!("cannot write {}", path.display()))?)
+    Ok(output::create(path)?)
 }
 
 /// The first of each, in order.

@@ -162,7 +162,7 @@ struct Target<'a> {
 
 impl Target<'_> {
     fn create(path: Option<&PathBuf>) -> Result<Option<Target<'_>>, Failure> {
-        let create = |path| Ok(Target { path, file: File::create(path).with_context(|| format!("cannot write {}", path.display()))? });
+        let create = |path| Ok(Target { path, file: output::create(path)? });
         path.map(|path| create(path.as_path())).transpose()
     }
 
