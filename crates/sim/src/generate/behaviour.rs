@@ -299,7 +299,7 @@ mod tests {
         let mut count = 0;
         for (honest, jobs) in merged {
             count += 1;
-            let (gang, job) = (jobs.now[0].spec.gang.clone(), &jobs.now[0]);
+            let (gang, job) = (jobs.now[0].spec.gang, &jobs.now[0]);
             assert!(gang.gpus_per_member == 8 && 8 < gang.members && gang.members <= 16, "{gang:?} of {honest:?}");
             assert!(Span::hours(1) <= job.work && job.spec.min_runtime <= Span::hours(8));
         }
