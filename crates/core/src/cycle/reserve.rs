@@ -50,7 +50,9 @@ impl Cycle<'_> {
     /// Moves a promise to an earlier start, or to other nodes if it cannot have its own; ends it where that cannot be in time.
     fn keep(&mut self, id: ReservationId) {
         let reservation = self.pool().reservations.by_id[&id].clone();
-        let latest = if reservation.is_short { reservation.clears } else { reservation.clears - Span(1) };
+        // The grace may be longer by now than when it was promised.
+        let in_time = reservation.clears.min(reservation.latest_start - grace_max(&self.pool().knobs));
+        let latest = if reservation.is_short { in_time } else { in_time - Span(1) };
         match self.choose_nodes(reservation.workload, Some(id), latest) {
             Some((clears, nodes)) => {
                 let before = reservation.latest_start;
