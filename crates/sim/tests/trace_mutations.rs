@@ -174,6 +174,8 @@ fn the_files_themselves_are_read_whole() {
         assert_eq!((trace.rows.len(), trace.bad_rows), (1, 0), "{file}{}", trace.notes());
         look(file.as_bytes());
     }
+    // Found by a mutation: eighty years between two jobs, in a line that became too wide.
+    look(b"timestamp,duration,num_gpus,gpu_time,cluster\n2097-10-09 07:01:55,66.0,1,66.0,a\n2017-10-09 06:13:03,2951.0,12,2951.0,b\n");
     for (file, rows) in FILES.iter().zip([2, 2, 2, 3, 3]) {
         let trace = Trace::read(file.as_bytes(), Reading::default()).expect("a known form");
         assert_eq!((trace.rows.len(), trace.bad_rows), (rows, 0), "{file}{}", trace.notes());

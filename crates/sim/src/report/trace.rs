@@ -4,6 +4,9 @@ use super::cell::Unit;
 use super::table::{WIDTH, align, bare, wrap};
 use crate::trace::overview::{Overview, Part, Percentiles, Ranking, Reason};
 
+/// The widest scale that fits beside the chart.
+const SCALE: usize = 6;
+
 /// Rows of the chart.
 const HEIGHT: usize = 5;
 
@@ -26,17 +29,15 @@ pub fn overview(file: &str, trace: &Overview) -> String {
 
 fn head(file: &str, trace: &Overview) -> String {
     let from = trace.first_unix_ms.map(|ms| format!(", from {}", date(ms))).unwrap_or_default();
-    let mut lines = vec![
-        format!("{file}: {}", trace.form),
-        String::new(),
-        format!(
-            "{} jobs arrived in {} days{from}; the last ended after {}",
-            count(trace.jobs),
-            Unit::Number.text(trace.arrivals_days),
-            Unit::Number.text(trace.span_days)
-        ),
-        format!("{} GPU-hours, {} GPUs at work on average", count(trace.gpu_hours.round() as u64), Unit::Number.text(trace.mean_gpus)),
-    ];
+    let arrived = format!(
+        "{} jobs arrived in {} days{from}; the last ended after {}",
+        count(trace.jobs),
+        Unit::Number.text(trace.arrivals_days),
+        Unit::Number.text(trace.span_days)
+    );
+    let work =
+        format!("{} GPU-hours, {} GPUs at work on average", count(trace.gpu_hours.round() as u64), Unit::Number.text(trace.mean_gpus));
+    let mut lines = vec![format!("{file}: {}", trace.form), String::new(), wrap("", "  ", &arrived), wrap("", "  ", &work)];
     let also = [(trace.never_ran, "never ran"), (trace.depends, "waited for another job to end")];
     lines.extend(also.iter().filter(|(jobs, _)| *jobs > 0).map(|(jobs, what)| format!("{} {what}", count(*jobs))));
     lines.extend(trace.about.iter().map(|about| shortened(about, WIDTH.into())));
@@ -123,7 +124,12 @@ fn chart(trace: &Overview) -> String {
     if most <= 0.0 {
         return format!("{}\n(none)", lines[0]);
     }
-    let label = Unit::GpuHours.text(most);
+    // Where the scale leaves no room beside the columns, it stands above them.
+    let mut label = Unit::GpuHours.text(most);
+    if label.chars().count() > SCALE {
+        lines[0] += &format!(", the highest {label}");
+        label = String::from("top");
+    }
     let width = label.chars().count().max(1);
     for level in (0..HEIGHT).rev() {
         let cells: String = trace.demand.iter().map(|gpus| block(gpus / most * HEIGHT as f64 - level as f64)).collect();
