@@ -217,7 +217,7 @@ impl<'a> Cycle<'a> {
                 self.leave_to_others(&mut open, index, id);
                 continue;
             }
-            let result = if self.workload(id).is_early() { self.try_promote(id, tier) } else { self.try_start(id, tier) };
+            let result = self.try_turn(id, tier);
             self.close(&mut open, index, id, result, false);
         }
     }
@@ -334,6 +334,11 @@ impl<'a> Cycle<'a> {
         let passed = PassedOver { pool: PoolId(self.pool as u16), leaf, allocated, shape, early, blocked, blocker };
         record(&mut self.s.pools[self.pool], &passed);
         self.plan.passed_over.push(passed);
+    }
+
+    /// Tries one allocated workload whose turn has come: where it runs already, or anew.
+    fn try_turn(&mut self, id: WorkloadId, tier: Tier) -> Result<(), Blocker> {
+        if self.workload(id).is_early() { self.try_promote(id, tier) } else { self.try_start(id, tier) }
     }
 
     /// Tries one allocated workload: free GPUs; free and unallocated; and past-contract GPUs that it is licensed to take.

@@ -118,6 +118,6 @@ impl Cycle<'_> {
         }
         let standing = self.standings.of(&mut self.s.pools[self.pool], now, budget);
         let tier = if self.pool().is_below_share(standing) { Tier::OwnShare } else { Tier::Tree };
-        if self.workload(id).is_early() { self.try_promote(id, tier) } else { self.try_start(id, tier) }
+        self.try_turn(id, tier)
     }
 }

@@ -66,16 +66,21 @@ fn policies() -> Vec<(&'static str, Box<dyn Policy>)> {
     ]
 }
 
+/// Runs a policy, which must take every fact, and holds its log against the laws of any scheduler.
+fn audited(scenario: &Scenario, seed: u64, name: &str, policy: &mut dyn Policy) -> audit::Report {
+    let mut log = LogWriter::new(Vec::new(), &scenario.labels);
+    let summary = engine::run(scenario, seed, policy, &mut [&mut log], None);
+    assert_eq!((summary.faults, summary.refused), (0, 0), "{name}: {:?} {:?}", summary.fault_examples, summary.refusals);
+    let log = log.finish().expect("a vector takes everything");
+    audit::check_only(log.as_slice(), &LAWS).expect("the log can be read")
+}
+
 #[test]
 fn the_laws_of_any_scheduler_hold() {
     let scenario = Scenario::parse("t.toml", SCENARIO, &[]).expect("the scenario is right");
     for seed in 1..=4 {
         for (name, mut policy) in policies() {
-            let mut log = LogWriter::new(Vec::new(), &scenario.labels);
-            let summary = engine::run(&scenario, seed, policy.as_mut(), &mut [&mut log], None);
-            assert_eq!((summary.faults, summary.refused), (0, 0), "{name}: {:?} {:?}", summary.fault_examples, summary.refusals);
-            let log = log.finish().expect("a vector takes everything");
-            let report = audit::check_only(log.as_slice(), &LAWS).expect("the log can be read");
+            let report = audited(&scenario, seed, name, policy.as_mut());
             assert!(report.is_clean(), "{name} with seed {seed}: {report}");
             let seen = &report.summary;
             assert!(seen.starts > 500 && seen.holds_started > 20 && seen.preemptions_for_claimants > 50, "{name}: {seen}");

@@ -1,13 +1,10 @@
 //! Every policy on several pools, with work that accepts them in all orders: pools that nobody likes best, pools of one node, nodes that fail.
 
-use super::LAWS;
+use super::audited;
 use std::fmt::Write;
 use stipend_core::Scheduler;
 use stipend_core::quantity::Time;
-use stipend_sim::audit;
 use stipend_sim::baseline::{self, Estimate, FairTreeSettings, PrioritySettings};
-use stipend_sim::engine;
-use stipend_sim::log::LogWriter;
 use stipend_sim::policy::Policy;
 use stipend_sim::random::mix;
 use stipend_sim::scenario::Scenario;
@@ -62,11 +59,7 @@ fn on_several_pools_the_laws_of_any_scheduler_hold() {
         let text = scenario(seed);
         let scenario = Scenario::parse("t.toml", &text, &[]).expect("the scenario is right");
         for (name, mut policy) in policies() {
-            let mut log = LogWriter::new(Vec::new(), &scenario.labels);
-            let summary = engine::run(&scenario, seed, policy.as_mut(), &mut [&mut log], None);
-            assert_eq!((summary.faults, summary.refused), (0, 0), "{name}: {:?} {:?}", summary.fault_examples, summary.refusals);
-            let log = log.finish().expect("a vector takes everything");
-            let report = audit::check_only(log.as_slice(), &LAWS).expect("the log can be read");
+            let report = audited(&scenario, seed, name, policy.as_mut());
             assert!(report.is_clean() && report.summary.starts > 50, "{name} with seed {seed}: {report}\n{text}");
         }
     }
