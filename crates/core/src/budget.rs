@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 /// One budget in its place.
 #[derive(Clone, Debug, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Budget {
     /// As the last changeset stated it.
     pub spec: BudgetSpec,
@@ -43,6 +44,7 @@ const NUMBER_MAX: u32 = 1_000_000;
 
 /// The whole tree of one version.
 #[derive(Clone, Debug, Default, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct BudgetTree {
     version: u32,
     budgets: BTreeMap<BudgetId, Budget>,

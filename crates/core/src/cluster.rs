@@ -45,6 +45,7 @@ impl GpuSet {
 
 /// CPUs and memory, in the units of [`NodeSpec`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Host {
     pub cpus: i64,
     pub memory: i64,
@@ -65,6 +66,7 @@ impl Host {
 
 /// One node.
 #[derive(Clone, Debug, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Node {
     pub spec: NodeSpec,
     pub state: NodeState,
@@ -115,6 +117,7 @@ impl Node {
 
 /// Which nodes a gang may use: a short contract may run on express nodes, unallocated work too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) enum Lane {
     General,
     Express,
@@ -122,6 +125,7 @@ pub(crate) enum Lane {
 
 /// Free nodes of one lane, by how many GPUs are free.
 #[derive(Clone, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct FreeIndex {
     by_free: Vec<NodeSet>,
     free: u32,
@@ -132,6 +136,7 @@ struct FreeIndex {
 
 /// How many nodes have so many GPUs within reach, and how many members of each size these would hold.
 #[derive(Clone, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct Counts {
     nodes: Vec<u32>,
     members: Vec<u32>,
@@ -168,6 +173,7 @@ pub(crate) enum Depth {
 
 /// The nodes of a pool.
 #[derive(Clone, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Cluster {
     /// Place in `table`, by node number.
     places: Vec<Option<u32>>,

@@ -14,6 +14,7 @@ const NO_CAP: i64 = i64::MAX;
 
 /// One budget's demand. A user's account has an empty one.
 #[derive(Clone, Debug, Default, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct Meter {
     children: Vec<usize>,
     /// The most charged GPUs that its allocated work may hold.
@@ -59,6 +60,7 @@ pub(crate) struct Place {
 
 /// The demand of all budgets of one pool.
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Demand {
     /// By account.
     meters: Vec<Meter>,

@@ -13,10 +13,12 @@ use std::sync::Arc;
 
 /// GPUs of one node, one bit a GPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct GpuSet(pub u64);
 
 /// The GPUs of one node in a placement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Slot {
     /// The node.
     pub node: NodeId,
@@ -29,6 +31,7 @@ pub type Placement = Arc<[Slot]>;
 
 /// What a start may have taken, the strongest that it used; and what an eviction was allowed by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Licence {
     /// Free GPUs.
     Free,
@@ -54,6 +57,7 @@ pub enum Licence {
 
 /// Charged and protected, or neither.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Occupancy {
     /// Charged; protected for its contract.
     Allocated,
@@ -63,6 +67,7 @@ pub enum Occupancy {
 
 /// How a workload's attempt, or the workload itself, ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Outcome {
     /// Done.
     Completed,
@@ -82,6 +87,7 @@ pub enum Outcome {
 
 /// Who or what ended an attempt.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum By {
     /// It ended by itself.
     Itself,
@@ -105,6 +111,7 @@ pub enum By {
 
 /// What a charge was for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum ChargeKind {
     /// A lease.
     Run,
@@ -114,6 +121,7 @@ pub enum ChargeKind {
 
 /// Why a reservation ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Unreserved {
     /// Its workload started.
     Started,
@@ -127,6 +135,7 @@ pub enum Unreserved {
 
 /// The class of a workload's request, for reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Class {
     /// At most 8 GPUs and a contract of at most 15 minutes.
     Debug,

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 /// A fact from outside.
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Event {
     /// A pool exists with these knobs, or its knobs changed. Pools are numbered from 0 without gaps.
     KnobsSet { pool: PoolId, knobs: Box<Knobs> },
@@ -52,6 +53,7 @@ pub enum Event {
 
 /// How a lease ended, as the engine saw it. What it means depends on what the core had asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Exit {
     /// It ended by itself and well. Within the grace of a preemption that is not enough to count as done.
     Completed,

@@ -5,6 +5,7 @@ use crate::event::Rejection;
 use crate::id::{BudgetId, LeaseId, NodeId, PoolId, UserId, WorkloadId};
 use crate::quantity::{GpuMs, Gpus, Span, Standing, Time};
 use crate::spec::Gang;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// Turns ids into the labels people know. The core compares ids only, so labels never change a decision.
@@ -46,6 +47,7 @@ impl Names for Ids {}
 
 /// Which part of the order decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Tier {
     /// The leaf is below its own share.
     OwnShare,
@@ -57,6 +59,7 @@ pub enum Tier {
 
 /// A budget and its standing at the moment of a decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct BudgetStanding {
     /// Which.
     pub budget: BudgetId,
@@ -66,6 +69,7 @@ pub struct BudgetStanding {
 
 /// The reason of a decision.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Why {
     /// A start in rank order: the tier, the standings from below the root to the leaf, and what it took.
     Rank { pool: PoolId, tier: Tier, standings: Box<[BudgetStanding]>, licence: Licence },
@@ -108,12 +112,13 @@ pub enum Why {
     VictimStuck { lease: LeaseId },
     /// A node of the hold left service.
     HoldNodeGone { node: NodeId },
-    /// A rule of a baseline policy.
-    Rule(&'static str),
+    /// A rule of a baseline policy; the core itself never says it.
+    Rule(Cow<'static, str>),
 }
 
 /// Who took a lease's GPUs, by which licence, and both sides' figures.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Yield {
     /// The pool.
     pub pool: PoolId,
@@ -182,7 +187,7 @@ impl Why {
             Why::ClaimantGone => "the claimant went away".into(),
             Why::VictimStuck { lease } => format!("{} attempt {} would not die", names.workload(lease.workload), lease.attempt),
             Why::HoldNodeGone { node } => format!("{} left service", names.node(*node)),
-            Why::Rule(rule) => (*rule).into(),
+            Why::Rule(rule) => rule.clone().into_owned(),
         }
     }
 }
@@ -276,6 +281,7 @@ impl By {
 
 /// What keeps waiting work from starting, the binding limit first.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Blocker {
     /// It is held.
     Held { why: String },
@@ -307,7 +313,8 @@ pub enum Blocker {
     HoldIncomplete,
     /// Others of its own budget, or of budgets further below their share, go first.
     Behind { leaf: BudgetId },
-    /// The pool could never take it, so it does not wait there.
+    /// The pool could never take it, so it does not wait there. Never part of a plan.
+    #[cfg_attr(feature = "serde", serde(skip))]
     Skipped(Rejection),
 }
 

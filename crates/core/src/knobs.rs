@@ -4,6 +4,7 @@ use crate::quantity::{Ppm, Span};
 
 /// How the past counts in a standing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Kernel {
     /// Weight falls in a line from 1 (now) to 0 (one lookback ago).
     Fading,
@@ -13,6 +14,7 @@ pub enum Kernel {
 
 /// The knobs of one pool. All are settled by measurement: see `docs/results.md`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Knobs {
     /// Over how long shares are delivered.
     pub lookback: Span,

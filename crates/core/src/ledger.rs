@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 
 /// Where in the ledger a workload is charged, found once at its submission and never derived anew.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Charge {
     /// The user's account inside the leaf.
     pub user: usize,
@@ -19,6 +20,7 @@ pub(crate) struct Charge {
 
 /// What contracts have still to get: exact at any moment, without touching an account as time passes.
 #[derive(Clone, Copy, Debug, Default, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct Committed {
     /// Contracts that have not begun: starting leases and claimants.
     whole: GpuMs,
@@ -36,6 +38,7 @@ impl Committed {
 
 /// One account: a budget's, or a user's inside a leaf.
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Account {
     used: Window,
     unallocated: Window,
@@ -63,6 +66,7 @@ impl Account {
 
 /// The ledger of one pool.
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Ledger {
     lookback: Span,
     kernel: Kernel,

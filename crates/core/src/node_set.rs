@@ -2,6 +2,7 @@
 
 /// A set of node places.
 #[derive(Clone, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct NodeSet {
     words: Vec<u64>,
     /// Bit `w` is set if word `w` is not empty.

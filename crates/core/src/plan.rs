@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 /// What a cycle decides.
 #[derive(Clone, Debug, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) enum Decision {
     /// Waiting work starts.
     Start { workload: WorkloadId, placement: Placement, occupancy: Occupancy, licence: Licence, why: Why },
@@ -43,6 +44,7 @@ pub(crate) enum Decision {
 
 /// A promised latest start.
 #[derive(Clone, Debug, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Reserve {
     pub reservation: ReservationId,
     pub workload: WorkloadId,
@@ -56,6 +58,7 @@ pub(crate) struct Reserve {
 
 /// How a lease is preempted.
 #[derive(Clone, Debug, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Preemption {
     pub cause: StopCause,
     /// The node whose drain or loss is the reason, if that is it.
@@ -68,6 +71,7 @@ pub(crate) struct Preemption {
 
 /// A class of waiting work that could not start in this cycle.
 #[derive(Clone, Debug, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct PassedOver {
     pub pool: PoolId,
     pub leaf: BudgetId,
@@ -81,6 +85,7 @@ pub(crate) struct PassedOver {
 
 /// What the licences of a leaf reached in this cycle.
 #[derive(Clone, Debug, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct LicensedLeaf {
     pub pool: PoolId,
     pub leaf: BudgetId,
@@ -89,6 +94,7 @@ pub(crate) struct LicensedLeaf {
 
 /// The decisions of one cycle.
 #[derive(Clone, Debug, Default, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Plan {
     pub(crate) at: Option<Time>,
     pub(crate) decisions: Vec<Decision>,

@@ -16,6 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Leases of one leaf that run past their contract, and their GPUs.
 #[derive(Clone, Debug, Default, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct PastContract {
     pub leases: BTreeSet<WorkloadId>,
     pub gpus: u32,
@@ -23,6 +24,7 @@ pub(crate) struct PastContract {
 
 /// One pool.
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Pool {
     pub id: PoolId,
     pub knobs: Knobs,

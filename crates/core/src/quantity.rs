@@ -9,31 +9,38 @@ use std::ops::{Add, AddAssign, Mul, Sub, SubAssign};
 
 /// A point in time: milliseconds since the shell's origin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Time(pub i64);
 
 /// A length of time in milliseconds; negative only in between.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Span(pub i64);
 
 /// A number of GPUs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Gpus(pub u32);
 
 /// GPU time: GPUs × milliseconds, exact.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct GpuMs(pub i64);
 
 /// Parts per million: a budget's share of its parent, a threshold, a fraction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Ppm(pub u32);
 
 /// A budget's claim on its pool: the product of the shares down its path, in parts per 10⁹, each step rounded down.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Claim(pub u64);
 
 /// How much of what it was entitled to a budget has had: parts per million, one fixed-point integer that is compared *and* printed.
 /// 1,000,000 is exactly its share; [`Standing::LAST`] is a budget entitled to nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Standing(pub u64);
 
 impl Time {

@@ -15,6 +15,7 @@ pub(crate) type ShapeId = u32;
 
 /// A class of equal requests: if one of them cannot start, none can.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Shape {
     pub gang: Gang,
     pub on_preempt: OnPreempt,
@@ -63,6 +64,7 @@ impl Shape {
 
 /// When a shape of a leaf was found not to start: it is not tried again before something that could help has happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Blocked {
     /// The pool's counts of what could help, when it was tried.
     pub reach: u64,
@@ -77,6 +79,7 @@ pub(crate) struct Blocked {
 
 /// What a walk must know of a shape to leave it alone, kept together so that looking at all of them is cheap.
 #[derive(Clone, Copy, Debug, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Gate {
     pub shape: ShapeId,
     pub size: Size,
@@ -87,6 +90,7 @@ pub(crate) struct Gate {
 
 /// What a shape needs, in GPUs alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Size {
     pub members: u32,
     pub gpus_per_member: u32,
@@ -108,6 +112,7 @@ impl Shape {
 
 /// Past-contract GPUs that a leaf's waiting work could be licensed to take, at most.
 #[derive(Clone, Copy, Debug, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Licensed {
     pub gpus: u32,
     /// The pool's count of takeable leases then.
@@ -121,6 +126,7 @@ type Key = (i64, Time, WorkloadId);
 
 /// Waiting work of one shape in one leaf.
 #[derive(Clone, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct ShapeQueue {
     /// By the user's account.
     users: BTreeMap<usize, BTreeSet<Key>>,
@@ -129,6 +135,7 @@ pub(crate) struct ShapeQueue {
 
 /// Waiting work of one leaf.
 #[derive(Clone, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct LeafQueue {
     pub shapes: BTreeMap<ShapeId, ShapeQueue>,
     /// One for each of `shapes`, in the same order.
@@ -337,6 +344,7 @@ fn first<T: Copy + Ord>(set: &BTreeSet<T>, skip: impl Fn(&T) -> bool) -> Option<
 
 /// All shapes and leaves of a pool.
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Queue {
     pool: PoolId,
     shapes: Vec<Shape>,

@@ -7,6 +7,7 @@ const LASTS: Span = Span::minutes(10);
 
 /// The evictions of one pool since a gap.
 #[derive(Clone, Debug, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Recovery {
     /// When the gap was over.
     since: Time,

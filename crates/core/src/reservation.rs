@@ -23,6 +23,7 @@ pub(crate) const LOOK_EVERY: Span = Span::minutes(15);
 
 /// A promise to one workload.
 #[derive(Clone, Debug, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Reservation {
     pub workload: WorkloadId,
     pub leaf: BudgetId,
@@ -39,6 +40,7 @@ pub(crate) struct Reservation {
 
 /// The promises of one pool.
 #[derive(Clone, Debug, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Reservations {
     pub by_id: BTreeMap<ReservationId, Reservation>,
     /// When to look for earlier starts.

@@ -20,6 +20,7 @@ use std::sync::Arc;
 
 /// A pure state machine: facts in by [`apply`](Scheduler::apply), decisions out by [`decide`](Scheduler::decide).
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Scheduler {
     pub(crate) now: Time,
     pub(crate) tree: BudgetTree,
@@ -32,7 +33,9 @@ pub struct Scheduler {
     /// The pool of each node, by node number.
     pub(crate) node_pools: Vec<Option<PoolId>>,
     /// Memory that cycles use again; it carries nothing from one to the next.
+    #[cfg_attr(feature = "serde", serde(skip))]
     pub(crate) standings: Standings,
+    #[cfg_attr(feature = "serde", serde(skip))]
     pub(crate) round: Vec<usize>,
 }
 

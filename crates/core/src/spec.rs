@@ -5,6 +5,7 @@ use crate::quantity::{Gpus, Ppm, Span};
 
 /// Which order a leaf's own work has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum LeafOrder {
     /// Priority, then the user who had least, then the longest eligible.
     #[default]
@@ -17,6 +18,7 @@ pub enum LeafOrder {
 
 /// What a budget has in one pool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct PoolShare {
     /// Its part of its parent.
     pub share: Ppm,
@@ -30,6 +32,7 @@ pub struct PoolShare {
 
 /// One budget as a changeset states it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct BudgetSpec {
     /// Its number.
     pub id: BudgetId,
@@ -45,6 +48,7 @@ pub struct BudgetSpec {
 
 /// A change of the budget tree: the budgets it adds or sets, all others stay as they are.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Changeset {
     /// The version of the tree that the author saw; a stale one is refused and nothing is lost.
     pub based_on: u32,
@@ -58,6 +62,7 @@ pub struct Changeset {
 
 /// What happens to a workload when it is preempted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum OnPreempt {
     /// It goes on from its last checkpoint.
     Resume,
@@ -69,6 +74,7 @@ pub enum OnPreempt {
 
 /// Whether work with a contract may run before it has one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Start {
     /// It starts with its contract or not at all.
     #[default]
@@ -80,6 +86,7 @@ pub enum Start {
 
 /// Batch work, or somebody at a keyboard.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum WorkloadKind {
     /// Runs by itself.
     #[default]
@@ -90,10 +97,12 @@ pub enum WorkloadKind {
 
 /// Features a node has or a workload needs, as bits that the shell assigns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Features(pub u64);
 
 /// A gang: `members × gpus_per_member`, each member on one node, started whole or not at all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Gang {
     /// At least 1.
     pub members: u32,
@@ -123,6 +132,7 @@ impl Gang {
 
 /// The pools a workload accepts: at least one, the one it likes best first.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Pools {
     /// The one it likes best.
     pub first: PoolId,
@@ -151,6 +161,7 @@ impl From<PoolId> for Pools {
 
 /// A workload as submitted.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct WorkloadSpec {
     /// The leaf budget it is charged to.
     pub budget: BudgetId,
@@ -200,6 +211,7 @@ impl WorkloadSpec {
 
 /// A node as it joins.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct NodeSpec {
     /// The pool it belongs to.
     pub pool: PoolId,
@@ -219,6 +231,7 @@ pub struct NodeSpec {
 
 /// Why and how urgently a node drains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Severity {
     /// Planned: what certainly ends before the drain's end may still start.
     Maintenance,
@@ -230,6 +243,7 @@ pub enum Severity {
 
 /// The state of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum NodeState {
     /// In use.
     Ready,

@@ -4,12 +4,14 @@ const PAGE: usize = 256;
 
 /// Values by a number that is never reused; pages whose values are all gone are given back.
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Table<T> {
     pages: Vec<Option<Page<T>>>,
     len: usize,
 }
 
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct Page<T> {
     values: Box<[Option<T>]>,
     live: usize,

@@ -17,6 +17,7 @@ pub(crate) type Rate = i64;
 pub(crate) const GPU: Rate = 1_000_000_000;
 
 #[derive(Clone, Copy, Debug, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct Cursor {
     at: Time,
     rate: Rate,
@@ -55,6 +56,7 @@ impl Cursor {
 
 /// A rate's history over one lookback.
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Window {
     lookback: Span,
     /// Steps later than the tail, by time.

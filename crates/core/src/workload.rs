@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 /// What a workload is to one of the pools that it accepts.
 #[derive(Clone, Debug, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Terms {
     pub pool: PoolId,
     pub charge: Charge,
@@ -30,6 +31,7 @@ impl Terms {
 
 /// A workload that has not ended.
 #[derive(Clone, Debug, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Workload {
     pub spec: Arc<WorkloadSpec>,
     /// Of the pool where it holds GPUs or where they are held for it; of waiting work see [`Workload::in_pool`].
@@ -59,6 +61,7 @@ pub(crate) struct Workload {
 
 /// Where a workload is in its life.
 #[derive(Clone, Debug, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) enum Phase {
     /// Not eligible, for this reason.
     Held { why: String },
@@ -74,6 +77,7 @@ pub(crate) enum Phase {
 
 /// A plan to start on GPUs that are held.
 #[derive(Clone, Debug, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Claim {
     pub placement: Placement,
     /// The strongest licence it used.
@@ -85,6 +89,7 @@ pub(crate) struct Claim {
 
 /// One attempt holding GPUs.
 #[derive(Clone, Debug, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Lease {
     pub attempt: u32,
     pub occupancy: Occupancy,
@@ -114,6 +119,7 @@ pub(crate) struct Lease {
 
 /// A lease on its way out.
 #[derive(Clone, Debug, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Stop {
     pub cause: StopCause,
     /// When the stop signal goes out.
@@ -132,6 +138,7 @@ impl Stop {
 
 /// Why a lease is on its way out.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) enum StopCause {
     Preempted { claimant: WorkloadId },
     Drain,

@@ -54,7 +54,7 @@ impl Claims {
                 Occupancy::Allocated => desk.knobs.grace_allocated,
                 Occupancy::Unallocated => desk.knobs.grace_unallocated,
             };
-            let why = Why::Rule(rule);
+            let why = Why::Rule(rule.into());
             desk.log.push(Entry::Preempting { lease, claimant: Some(id), node: None, licence, stop_by: desk.at, why });
             desk.log.push(Entry::Stopping { lease, grace });
             desk.book.stop(victim, Stop::Claimant(id), desk.at + grace);

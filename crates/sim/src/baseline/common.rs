@@ -115,7 +115,7 @@ impl Desk<'_> {
         let occupancy = workload.occupancy();
         let end = self.at + workload.expected(self.estimate);
         let lease = self.book.start(self.at, id, placement.clone(), end, self.at + self.knobs.start_timeout);
-        let why = Why::Rule(rule);
+        let why = Why::Rule(rule.into());
         self.log.push(Entry::Started { lease, pool: self.pool, occupancy, placement, licence, why });
     }
 }

@@ -177,7 +177,7 @@ mod tests {
                 occupancy: Occupancy::Allocated,
                 placement,
                 licence: Licence::OwnLeaf,
-                why: Why::Rule("first come"),
+                why: Why::Rule("first come".into()),
             },
             Entry::Running { lease: LEASE, protected_until: None },
             Entry::Preempting {

@@ -89,7 +89,7 @@ impl Tape {
     /// Starts and runs at once.
     fn start(&mut self, at: i64, workload: u32, attempt: u32, gpus: u32) -> &mut Tape {
         let placement: Placement = [Slot { node: NodeId(0), gpus: GpuSet((1 << gpus) - 1) }].into();
-        let why = Why::Rule("test");
+        let why = Why::Rule("test".into());
         let lease = lease(workload, attempt);
         self.say(at, Entry::Started { lease, pool: POOL, occupancy: Occupancy::Allocated, placement, licence: Licence::Free, why });
         self.say(at, Entry::Running { lease, protected_until: None })

@@ -157,7 +157,7 @@ impl Policy for Fifo {
             *attempt += 1;
             let lease = LeaseId { workload, attempt: *attempt };
             self.running.insert(workload, (lease, placement.clone()));
-            let (occupancy, licence, why) = (Occupancy::Allocated, Licence::Free, Why::Rule("first come"));
+            let (occupancy, licence, why) = (Occupancy::Allocated, Licence::Free, Why::Rule("first come".into()));
             log.push(Entry::Started { lease, pool: spec.pools.first, occupancy, placement, licence, why });
         }
     }
