@@ -49,7 +49,7 @@ impl Fraction {
 }
 
 /// Reads `1h30m`; `None` if it is no length.
-pub(crate) fn parse_length(text: &str) -> Option<Span> {
+pub fn parse_length(text: &str) -> Option<Span> {
     let mut total: i64 = 0;
     let mut rest = text.trim();
     if rest.is_empty() {

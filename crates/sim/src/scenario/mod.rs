@@ -33,6 +33,7 @@ use stipend_core::knobs::Knobs;
 use stipend_core::quantity::{Gpus, Ppm, Span, Time};
 use stipend_core::spec::{BudgetSpec, NodeSpec, Severity};
 
+pub use length::parse_length;
 pub use rivals::Rivals;
 pub use source::Place;
 

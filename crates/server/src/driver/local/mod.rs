@@ -1,0 +1,1 @@
+//! One machine: real processes, each lease under a supervisor that outlives the daemon.
