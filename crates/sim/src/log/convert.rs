@@ -11,7 +11,7 @@ use stipend_core::quantity::{GpuMs, Time};
 use stipend_core::spec;
 
 /// The event that `entry` becomes.
-pub(super) fn event(entry: &Entry, names: &dyn Names) -> LogEvent {
+pub fn event(entry: &Entry, names: &dyn Names) -> LogEvent {
     let workload = |id: &WorkloadId| names.workload(*id);
     let of = |lease: &LeaseId| (names.workload(lease.workload), lease.attempt);
     let pool = |id: &PoolId| names.pool(*id);

@@ -11,6 +11,7 @@ mod range;
 mod reader;
 mod writer;
 
+pub use convert::event;
 pub(crate) use convert::licence;
 pub use reader::{LogError, LogReader};
 pub use writer::LogWriter;

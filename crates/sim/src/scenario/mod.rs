@@ -1,6 +1,7 @@
 //! A scenario: everything that a run needs but the seed and the policy.
 
 mod budgets;
+mod cluster;
 pub mod error;
 mod file;
 pub(crate) mod file_work;
@@ -25,7 +26,6 @@ use crate::labels::Labels;
 use crate::metrics::{PoolWindow, Window};
 use crate::trace::Trace;
 use crate::trace::rules::Rules;
-use error::ScenarioError;
 use source::Source;
 use std::path::Path;
 use stipend_core::id::{BudgetId, NodeId, PoolId, WorkloadId};
@@ -33,7 +33,10 @@ use stipend_core::knobs::Knobs;
 use stipend_core::quantity::{Gpus, Ppm, Span, Time};
 use stipend_core::spec::{BudgetSpec, NodeSpec, Severity};
 
+pub use cluster::{Cluster, parse_part};
+pub use error::ScenarioError;
 pub use length::parse_length;
+pub use overrides::nearest;
 pub use rivals::Rivals;
 pub use source::Place;
 

@@ -2,6 +2,7 @@
 
 use super::error::ScenarioError;
 use super::file::{NodeGroupFile, PoolFile, ScenarioFile, UnitText};
+use super::knobs::KnobsFile;
 use super::node_list::{self, NodeRow};
 use super::overrides::nearest;
 use super::source::Source;
@@ -26,9 +27,23 @@ pub(super) struct Hardware {
     pub(super) nodes: Vec<NodeSpec>,
     /// Names of nodes, as far as a list gives them.
     pub(super) names: Vec<String>,
-    features: Vec<String>,
+    pub(super) features: Vec<String>,
     /// What lists and traces call the pools.
     models: Vec<String>,
+}
+
+/// What a file says about hardware, and the knobs that all its pools share.
+pub(super) struct Written<'a> {
+    pub(super) pool: &'a Option<Spanned<PoolFile>>,
+    pub(super) pools: &'a [Spanned<PoolFile>],
+    pub(super) node_list: &'a Option<Spanned<String>>,
+    pub(super) policy: &'a KnobsFile,
+}
+
+impl<'a> From<&'a ScenarioFile> for Written<'a> {
+    fn from(file: &'a ScenarioFile) -> Written<'a> {
+        Written { pool: &file.pool, pools: &file.pools, node_list: &file.node_list, policy: &file.policy }
+    }
 }
 
 /// A node before its pool is known to be counted in GPUs or CPUs.
@@ -51,18 +66,18 @@ struct Draft<'a> {
 
 impl Hardware {
     /// Everything that the file and its lists of nodes say.
-    pub(super) fn build(source: &Source<'_>, file: &ScenarioFile, folder: &Path) -> Result<Hardware, ScenarioError> {
+    pub(super) fn build(source: &Source<'_>, file: &Written<'_>, folder: &Path) -> Result<Hardware, ScenarioError> {
         let mut hardware = Hardware::default();
         let mut drafts = Vec::new();
-        if let (Some(pool), false) = (&file.pool, file.pools.is_empty()) {
+        if let (Some(pool), false) = (file.pool, file.pools.is_empty()) {
             let message = "there are [[pools]], too: write one [pool], or [[pools]] with names";
             return Err(source.error(pool.span(), message));
         }
-        for pool in file.pool.iter().chain(&file.pools) {
+        for pool in file.pool.iter().chain(file.pools) {
             drafts.push(hardware.written(source, pool, folder, file.pools.is_empty())?);
         }
         check_names(source, &drafts)?;
-        if let Some(list) = &file.node_list {
+        if let Some(list) = file.node_list {
             for row in node_list::read(&source.path(list, folder))? {
                 hardware.listed(&mut drafts, &row).map_err(|message| source.error(list.span(), message))?;
             }
@@ -170,7 +185,7 @@ impl Hardware {
     }
 
     /// A draft becomes a pool, counted in GPUs or CPUs.
-    fn finish(&mut self, source: &Source<'_>, file: &ScenarioFile, draft: Draft<'_>) -> Result<(), ScenarioError> {
+    fn finish(&mut self, source: &Source<'_>, file: &Written<'_>, draft: Draft<'_>) -> Result<(), ScenarioError> {
         let span = draft.file.map_or(0..0, Spanned::span);
         let written = draft.file.map(Spanned::get_ref);
         if draft.nodes.is_empty() {

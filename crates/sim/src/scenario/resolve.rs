@@ -37,7 +37,7 @@ pub(super) fn resolve(source: &Source<'_>, folder: &Path) -> Result<Scenario, Sc
     if file.measure.get_ref().0 == Span::ZERO {
         return Err(source.error(file.measure.span(), "measure = 0: the run would be over at once; give a length such as \"30d\""));
     }
-    let hardware = Hardware::build(source, &file, folder)?;
+    let hardware = Hardware::build(source, &(&file).into(), folder)?;
     let tree = Tree::build(source, &file.budgets, &hardware)?;
     let mut parts = Parts { source, hardware, knobs: file.policy.knobs(), tree, labels: Labels::default(), users: BTreeMap::new() };
     let trace = file.trace.as_ref().map(|trace| parts.trace(trace, folder)).transpose()?;

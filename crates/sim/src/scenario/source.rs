@@ -83,7 +83,7 @@ impl Source<'_> {
         Place { file: self.file.into(), line, text: shortened(self.text[line_start..line_end].trim()) }
     }
 
-    fn toml_error(&self, error: &toml::de::Error) -> ScenarioError {
+    pub(crate) fn toml_error(&self, error: &toml::de::Error) -> ScenarioError {
         let message = hint(&plain(error.message()));
         match error.span() {
             Some(span) => self.error(span, message),
