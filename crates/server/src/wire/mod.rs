@@ -6,6 +6,7 @@
 
 pub mod budget;
 pub mod error;
+pub mod event;
 pub mod length;
 pub mod node;
 pub mod page;
