@@ -4,7 +4,6 @@ use super::access::Known;
 use super::extract::{Content, Id, Params, Text};
 use super::refusal::{Refusal, Reply};
 use super::sheet;
-use super::workloads::check_limit;
 use super::{Api, TAG_BUDGETS};
 use crate::service::Who;
 use crate::wire::budget::{Changeset, ChangesetRequest, DryRun, SheetImport, Tree};
@@ -85,17 +84,7 @@ fn if_match(headers: &HeaderMap) -> Reply<Option<u32>> {
     responses((status = 200, body = Page<Changeset>)),
 )]
 pub(super) async fn changesets(State(api): State<Arc<Api>>, _: Known, Params(page): Params<Cursor>) -> Reply<Json<Page<Changeset>>> {
-    check_limit(page.limit)?;
-    let below: Option<u64> = page.cursor.as_deref().map(str::parse).transpose().map_err(|_| {
-        let cursor = page.cursor.as_deref().unwrap_or_default();
-        Refusal::invalid(format!("the query: cursor: `{cursor}` is not from an answer before"))
-    })?;
-    let limit = page.limit.unwrap_or(100) as usize;
-    let mut items = api.past.read(move |records| records.changesets(below, limit + 1)).await?;
-    let more = items.len() > limit;
-    items.truncate(limit);
-    let next = items.last().filter(|_| more).map(|last| last.id.to_string());
-    Ok(Json(Page { items, next }))
+    Ok(Json(api.past.read(move |records| records.changesets(&page)).await?))
 }
 
 /// Takes back a changeset that waits for its date.

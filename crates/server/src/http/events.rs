@@ -5,8 +5,8 @@ use super::extract::Params;
 use super::follow::Follower;
 use super::limits::Stream;
 use super::refusal::{Refusal, Reply};
-use super::{Api, TAG_EVENTS};
-use crate::store::Line;
+use super::{Api, TAG_EVENTS, stopped};
+use crate::store::{Line, LineFilter};
 use crate::wire::event::EventFilter;
 use axum::extract::State;
 use axum::http::{HeaderMap, header};
@@ -69,8 +69,9 @@ async fn part(api: &Api, filter: EventFilter) -> Reply<Response> {
     let (mut next, mut looked_at, mut found) = (filter.from.unwrap_or(1), 0, 0);
     let mut text = String::new();
     while found < limit && looked_at < LOOKED_AT_MAX {
-        let (from, workload, room) = (next, filter.workload, (limit - found).clamp(100, 2000));
-        let lines = api.past.read(move |records| records.lines(from, workload, room)).await?;
+        let room = (limit - found).clamp(100, 2000);
+        let which = LineFilter { from_seq: next, workload: filter.workload, ..LineFilter::default() };
+        let lines = api.past.read(move |records| records.lines(&which, room as u32)).await?;
         let last = lines.len() < room;
         looked_at += lines.len();
         for line in lines {
@@ -102,7 +103,7 @@ async fn follow(api: Arc<Api>, filter: EventFilter, counted: Stream) -> Reply<Re
             let line = tokio::select! {
                 line = follower.next() => line,
                 () = to.closed() => return,
-                _ = stop.wait_for(|stop| *stop) => return,
+                () = stopped(&mut stop) => return,
             };
             let Ok(Some(line)) = line else { return };
             if !wanted(filter.event.as_deref(), &line) {

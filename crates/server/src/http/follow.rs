@@ -2,14 +2,14 @@
 
 use super::Api;
 use super::refusal::Reply;
-use crate::store::Line;
+use crate::store::{Line, LineFilter};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 
 /// So many lines are read at once.
-const PAGE: usize = 1000;
+const PAGE: u32 = 1000;
 
 /// A place in the log.
 pub(super) struct Follower {
@@ -44,8 +44,8 @@ impl Follower {
                 return Ok(Some(Arc::new(line)));
             }
             if self.behind {
-                let (next, workload) = (self.next, self.workload);
-                self.read = self.api.past.read(move |records| records.lines(next, workload, PAGE)).await?.into();
+                let filter = LineFilter { from_seq: self.next, workload: self.workload, ..LineFilter::default() };
+                self.read = self.api.past.read(move |records| records.lines(&filter, PAGE)).await?.into();
                 self.behind = !self.read.is_empty();
                 continue;
             }
@@ -62,5 +62,14 @@ impl Follower {
                 Err(RecvError::Closed) => return Ok(None),
             }
         }
+    }
+
+    /// Goes on from a later line; says how many were passed over, if any.
+    pub(super) fn skip_to(&mut self, line: u64) -> Option<u64> {
+        let passed = line.checked_sub(self.next).filter(|passed| *passed > 0)?;
+        self.read.retain(|read| read.seq >= line);
+        self.next = line;
+        self.behind = true;
+        Some(passed)
     }
 }

@@ -1,6 +1,7 @@
 //! Sockets: the ones that are listened on, and the connections that they give.
 
 use super::access::{Peer, local_account};
+use super::stopped;
 use axum::Router;
 use axum::body::Body;
 use hyper::body::Incoming;
@@ -108,7 +109,7 @@ async fn accept_tcp(listener: tokio::net::TcpListener, room: Arc<Semaphore>, rou
     while let Ok(place) = room.clone().acquire_owned().await {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
-            _ = stop.wait_for(|stop| *stop) => return,
+            () = stopped(&mut stop) => return,
         };
         match accepted {
             Ok((stream, _)) => {
@@ -129,7 +130,7 @@ async fn accept_unix(listener: tokio::net::UnixListener, room: Arc<Semaphore>, r
     while let Ok(place) = room.clone().acquire_owned().await {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
-            _ = stop.wait_for(|stop| *stop) => return,
+            () = stopped(&mut stop) => return,
         };
         let named = accepted.and_then(|(stream, _)| Ok((local_account(stream.peer_cred()?.uid()), stream)));
         match named {
@@ -167,7 +168,7 @@ where
     let mut connection = std::pin::pin!(http.serve_connection(TokioIo::new(stream), answer));
     let ended = tokio::select! {
         ended = connection.as_mut() => ended,
-        _ = stop.wait_for(|stop| *stop) => {
+        () = stopped(&mut stop) => {
             connection.as_mut().graceful_shutdown();
             connection.await
         }

@@ -129,6 +129,12 @@ impl Server {
     }
 }
 
+/// Returns when the daemon stops.
+async fn stopped(stop: &mut watch::Receiver<bool>) {
+    // Whoever says so has gone only if the daemon has.
+    let _ = stop.wait_for(|stop| *stop).await;
+}
+
 /// All routes with their document.
 fn routes() -> OpenApiRouter<Arc<Api>> {
     OpenApiRouter::with_openapi(openapi::begin())

@@ -1,11 +1,13 @@
 //! What workloads wrote: read from the driver's files, or followed as it grows.
 
+mod parts;
+
 use super::access::Known;
 use super::events::SEND_PATIENCE;
 use super::extract::{Id, Params};
 use super::limits::Stream;
 use super::refusal::Reply;
-use super::{Api, TAG_WORKLOADS};
+use super::{Api, TAG_WORKLOADS, stopped};
 use crate::service::Who;
 use crate::wire::error::{Code, Problem};
 use crate::wire::workload::Output;
@@ -13,17 +15,12 @@ use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
-use std::fs::File;
+use parts::Parts;
 use std::io;
-use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
-
-/// Read at once.
-const CHUNK: usize = 64 << 10;
 
 /// How often a file that is followed is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
@@ -59,12 +56,11 @@ pub(super) async fn logs(
         return Err(Problem::new(Code::NotFound, format!("w{id} has {} members; the last is {}", workload.members, workload.members - 1)).into());
     }
     // Rights come first: nobody waits for output that they may not read.
-    let path = match api.handle.output(who.clone(), id, Some(attempt.max(1)), output.member).await {
-        Ok(path) => Some(path),
-        Err(problem) if problem.code == Code::NotFound && output.follow => None,
-        Err(problem) => return Err(problem.into()),
-    };
-    let tail = Tail { api, who, id, member: output.member, attempt: attempt.max(1), path, offset: output.offset, to, _counted: counted };
+    match api.handle.output(who.clone(), id, Some(attempt.max(1)), output.member).await {
+        Err(problem) if !(problem.code == Code::NotFound && output.follow) => return Err(problem.into()),
+        _ => {}
+    }
+    let tail = Tail { api, who, id, member: output.member, attempt: attempt.max(1), parts: None, offset: output.offset, to, _counted: counted };
     tokio::spawn(tail.run(output.follow));
     Ok((headers, Body::from_stream(ReceiverStream::new(body))).into_response())
 }
@@ -76,7 +72,7 @@ struct Tail {
     id: u32,
     member: u32,
     attempt: u32,
-    path: Option<PathBuf>,
+    parts: Option<Parts>,
     offset: u64,
     to: Chunks,
     _counted: Stream,
@@ -90,7 +86,7 @@ impl Tail {
         let mut stop = self.api.stop.clone();
         tokio::select! {
             _ = async { if follow { self.follow().await } else { self.copy().await } } => {}
-            _ = stop.wait_for(|stop| *stop) => {}
+            () = stopped(&mut stop) => {}
         }
     }
 
@@ -105,7 +101,7 @@ impl Tail {
             match workload {
                 Some(workload) if workload.attempts > self.attempt => {
                     self.attempt += 1;
-                    (self.offset, self.path, looks) = (0, None, 0);
+                    (self.offset, self.parts, looks) = (0, None, 0);
                     self.send(format!("--- attempt {} ---\n", self.attempt).into()).await?;
                     continue;
                 }
@@ -121,21 +117,23 @@ impl Tail {
 
     /// Copies what there is.
     async fn copy(&mut self) -> Result<(), Over> {
-        if self.path.is_none() {
-            self.path = self.api.handle.output(self.who.clone(), self.id, Some(self.attempt), self.member).await.ok();
+        if self.parts.is_none() {
+            let path = self.api.handle.output(self.who.clone(), self.id, Some(self.attempt), self.member).await;
+            // It is made when the program starts.
+            let Ok(path) = path else { return Ok(()) };
+            self.parts = Some(Parts::new(path, self.offset));
         }
-        let Some(path) = self.path.clone() else { return Ok(()) };
-        loop {
-            let (path, offset) = (path.clone(), self.offset);
-            let read = tokio::task::spawn_blocking(move || read(&path, offset)).await.map_err(|_| Over)?;
+        while let Some(mut parts) = self.parts.take() {
+            let read = tokio::task::spawn_blocking(move || {
+                let read = parts.read();
+                (parts, read)
+            });
+            let (parts, read) = read.await.map_err(|_| Over)?;
+            // Files that were moved before they were opened are looked for again.
+            self.parts = Some(parts).filter(|parts| parts.found());
             match read {
                 Ok(bytes) if bytes.is_empty() => return Ok(()),
-                Ok(bytes) => {
-                    self.offset += bytes.len() as u64;
-                    self.send(bytes).await?;
-                }
-                // It is made when the program starts.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+                Ok(bytes) => self.send(bytes).await?,
                 Err(error) => {
                     tracing::warn!("the output of w{} cannot be read: {error}", self.id);
                     let _ = self.to.send(Err(error)).await;
@@ -143,16 +141,10 @@ impl Tail {
                 }
             }
         }
+        Ok(())
     }
 
     async fn send(&self, bytes: Bytes) -> Result<(), Over> {
         self.to.send_timeout(Ok(bytes), SEND_PATIENCE).await.map_err(|_| Over)
     }
-}
-
-fn read(path: &Path, offset: u64) -> io::Result<Bytes> {
-    let mut chunk = vec![0; CHUNK];
-    let count = File::open(path)?.read_at(&mut chunk, offset)?;
-    chunk.truncate(count);
-    Ok(chunk.into())
 }

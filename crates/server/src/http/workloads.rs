@@ -3,20 +3,18 @@
 use super::access::Known;
 use super::extract::{self, Id, Params, Text};
 use super::refusal::{Refusal, Reply};
-use super::{Api, TAG_WORKLOADS};
+use super::{Api, TAG_WORKLOADS, stopped};
 use crate::service::Who;
 use crate::wire::error::{Code, Problem};
 use crate::wire::page::Page;
 use crate::wire::token::Role;
-use crate::wire::workload::{Cancel, Detail, Filter, State, Submission, Submissions, Submitted, Wait, Workload};
+use crate::wire::workload::{Cancel, Detail, Filter, Submission, Submissions, Submitted, Wait, Workload};
 use axum::Json;
 use axum::extract::State as Shared;
 use axum::http::{HeaderMap, StatusCode};
-use serde::Deserialize;
-use serde::de::IntoDeserializer;
-use serde::de::value::Error as WordError;
 use std::sync::Arc;
 use std::time::Duration;
+use stipend_sim::explain::Explained;
 use tokio::sync::broadcast::error::RecvError;
 
 /// A key for asking again without queueing twice is at most so long.
@@ -64,23 +62,7 @@ pub(super) async fn submit(
     responses((status = 200, body = Page<Workload>)),
 )]
 pub(super) async fn list(Shared(api): Shared<Arc<Api>>, _: Known, Params(filter): Params<Filter>) -> Reply<Json<Page<Workload>>> {
-    check_limit(filter.limit)?;
-    if let Some(cursor) = &filter.cursor {
-        cursor.parse::<u32>().map_err(|_| Refusal::invalid(format!("the query: cursor: `{cursor}` is not from an answer before")))?;
-    }
-    for word in filter.state.iter().flat_map(|states| states.split(',')) {
-        let state: Result<State, WordError> = State::deserialize(word.into_deserializer());
-        state.map_err(|error| Refusal::invalid(format!("the query: state: {error}")))?;
-    }
     Ok(Json(api.past.read(move |records| records.workloads(&filter)).await?))
-}
-
-/// The bounds of a page.
-pub(super) fn check_limit(limit: Option<u32>) -> Reply<()> {
-    match limit {
-        Some(limit) if !(1..=1000).contains(&limit) => Err(Refusal::invalid(format!("the query: limit: {limit} is not from 1 to 1000"))),
-        _ => Ok(()),
-    }
 }
 
 /// One workload, with how it was submitted. Only its owner and administrators see the values of its environment.
@@ -140,7 +122,7 @@ pub(super) async fn release(Shared(api): Shared<Arc<Api>>, Known(who): Known, Id
     get, path = "/v1/workloads/{id}/explain", tag = TAG_WORKLOADS, params(("id" = u32, Path)),
     responses((status = 200, body = Object), (status = 404, body = Problem)),
 )]
-pub(super) async fn explain(Shared(api): Shared<Arc<Api>>, _: Known, Id(id): Id<u32>) -> Reply<Json<serde_json::Value>> {
+pub(super) async fn explain(Shared(api): Shared<Arc<Api>>, _: Known, Id(id): Id<u32>) -> Reply<Json<Explained>> {
     Ok(Json(api.handle.explain(id).await?))
 }
 
@@ -167,7 +149,7 @@ pub(super) async fn wait(
         loop {
             tokio::select! {
                 () = tokio::time::sleep_until(until) => return Ok(Json(workload)),
-                _ = stop.wait_for(|stop| *stop) => return Ok(Json(workload)),
+                () = stopped(&mut stop) => return Ok(Json(workload)),
                 line = lines.recv() => match line {
                     Ok(line) if line.workload == Some(id) => break,
                     Ok(_) => {}
@@ -184,8 +166,8 @@ impl Api {
     /// A workload as the store has it.
     pub(super) async fn detail(&self, id: u32) -> Reply<Detail> {
         let found = self.past.read(move |records| records.workload(id)).await?;
-        let (workload, submission) = found.ok_or_else(|| Problem::new(Code::NotFound, format!("there is no workload w{id}")))?;
-        Ok(Detail { workload, submission })
+        let row = found.ok_or_else(|| Problem::new(Code::NotFound, format!("there is no workload w{id}")))?;
+        Ok(Detail { workload: row.view, submission: row.submission.unwrap_or_default() })
     }
 }
 

@@ -11,5 +11,6 @@ pub mod length;
 pub mod node;
 pub mod page;
 pub mod token;
+pub mod usage;
 pub mod whatif;
 pub mod workload;
