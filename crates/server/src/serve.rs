@@ -10,6 +10,7 @@ use crate::wire::token::NewToken;
 use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// How the daemon is started.
 #[derive(Clone, Debug, Default)]
@@ -85,7 +86,7 @@ impl Daemon {
         let socket = socket(&data);
         let listeners = Listeners::bind((listen != "none").then_some(listen), Some(&socket)).map_err(ServeError::Listen)?;
         let settings = settings(&data, &config);
-        let driver = |reports: Box<dyn Reports>| Ok(Box::new(Local::start(settings, reports)?) as Box<dyn Driver>);
+        let driver = |reports: Arc<dyn Reports>| Ok(Box::new(Local::start(settings, reports)?) as Box<dyn Driver>);
         let daemon_config = config.daemon.clone();
         let started = service::start((store, restored), config, &account(), driver)?;
         let server = Server::start(started.handle.clone(), &data, &daemon_config, listeners)?;
@@ -124,7 +125,7 @@ impl Daemon {
 
 /// What the local engine is told: the configured nodes, which are parts of this machine, or the machine itself.
 fn settings(data: &Path, config: &Config) -> Settings {
-    let (nodes, are_virtual) = if config.nodes.is_empty() { crate::driver::local::discover() } else { (config.nodes.clone(), true) };
+    let (nodes, are_virtual) = if config.nodes.is_empty() { (vec![this_machine()], true) } else { (config.nodes.clone(), true) };
     Settings {
         output_max: config.daemon.output_max_mib << 20,
         kept_bytes_max: config.daemon.output_kept_mib << 20,
@@ -138,16 +139,8 @@ fn account() -> String {
     nix::unistd::User::from_uid(uid).ok().flatten().map_or_else(|| uid.to_string(), |user| user.name)
 }
 
-/// This machine as one node of virtual GPUs.
-pub(crate) fn virtual_node(name: &str, gpus: u32) -> EngineNode {
-    EngineNode {
-        name: name.into(),
-        pool: "gpus".into(),
-        gpus,
-        cpus: 0,
-        memory: 0,
-        block: "block".into(),
-        features: Vec::new(),
-        express: false,
-    }
+/// This machine as one node with virtual GPUs, where nothing else is configured.
+fn this_machine() -> EngineNode {
+    let name = nix::unistd::gethostname().ok().and_then(|name| name.into_string().ok()).unwrap_or_else(|| "node".into());
+    EngineNode { name, pool: "gpus".into(), gpus: 8, cpus: 0, memory: 0, block: "block".into(), features: Vec::new(), express: false }
 }
