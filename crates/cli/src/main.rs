@@ -5,9 +5,15 @@
 mod commands;
 mod cores;
 mod failure;
+mod moment;
 mod output;
 mod progress;
+mod names;
+mod remote;
+#[cfg(test)]
+mod samples;
 mod simulation;
+mod table;
 
 use clap::Parser;
 use commands::Cli;
