@@ -4,6 +4,7 @@
 //! everything into the [`store`] in one transaction, and only then answers and commands the [`driver`].
 //! Whoever only reads either asks the service, or reads the store through a connection of its own.
 
+pub mod client;
 pub mod config;
 pub mod driver;
 pub mod http;
