@@ -80,6 +80,16 @@ impl Daemon {
         self.client.post(path, body, headers).map_err(failure)
     }
 
+    /// Changes something.
+    pub(crate) fn patch<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> Asked<T> {
+        self.client.patch(path, body, &[]).map_err(failure)
+    }
+
+    /// Reads a text.
+    pub(crate) fn text(&self, path: &str) -> Asked<String> {
+        self.client.text(path).map_err(failure)
+    }
+
     /// Sends a text.
     pub(crate) fn post_text<T: DeserializeOwned>(&self, path: &str, kind: &str, body: &str) -> Asked<T> {
         self.client.post_text(path, kind, body, &[]).map_err(failure)
