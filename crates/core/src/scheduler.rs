@@ -119,6 +119,28 @@ impl Scheduler {
         Some(pool.clone_ledger_standing(self.now, budget))
     }
 
+    /// The standings of all budgets in a pool now, and whether each is below its share; parents before children.
+    pub fn standings(&self, pool: PoolId) -> Vec<(crate::id::BudgetId, Standing, bool)> {
+        let Some(pool) = self.pools.get(pool.index()) else { return Vec::new() };
+        let mut ledger = pool.ledger.clone();
+        let of = |budget: &crate::budget::Budget| {
+            let index = ledger.index(budget.spec.id);
+            let standing = ledger.standing(self.now, index, true);
+            (budget.spec.id, standing, pool.is_below_share(standing))
+        };
+        self.tree.top_down().map(of).collect()
+    }
+
+    /// The knobs of a pool, if there is such a pool.
+    pub fn knobs(&self, pool: PoolId) -> Option<&crate::knobs::Knobs> {
+        self.pools.get(pool.index()).map(|pool| &pool.knobs)
+    }
+
+    /// The lowest workload number that was never used.
+    pub fn next_workload(&self) -> WorkloadId {
+        WorkloadId(self.next_workload)
+    }
+
     /// Where a waiting workload stands in each pool that it names and what stops it there, the binding limit first; of one that runs
     /// unallocated and waits for its turn, in the pool where it runs. `None` if it is not waiting.
     pub fn explain(&self, id: WorkloadId) -> Option<Explanation> {

@@ -29,10 +29,8 @@ impl Class {
     }
 }
 
-pub(crate) fn submit(s: &mut Scheduler, id: WorkloadId, spec: &Arc<WorkloadSpec>, log: &mut Vec<Entry>) -> Result<(), Rejection> {
-    if id.0 < s.next_workload {
-        return Err(Rejection::WorkloadKnown(id));
-    }
+/// Whether a request would be accepted, and what each pool says of it.
+fn check(s: &Scheduler, spec: &WorkloadSpec) -> Result<Accepted, Rejection> {
     for pool in spec.pools.iter() {
         s.pools.get(pool.index()).ok_or(Rejection::PoolUnknown(pool))?;
     }
@@ -40,8 +38,27 @@ pub(crate) fn submit(s: &mut Scheduler, id: WorkloadId, spec: &Arc<WorkloadSpec>
     check_budget(spec, budget, spec.pools.iter())?;
     check_request(spec)?;
     session::check(s, spec)?;
-    let Accepted { first, others, skipped } = accepted(s, spec, budget)?;
-    check_budget(spec, budget, std::iter::once(first.0).chain(others.iter().map(|(pool, _)| *pool)))?;
+    let accepted = accepted(s, spec, budget)?;
+    check_budget(spec, budget, std::iter::once(accepted.first.0).chain(accepted.others.iter().map(|(pool, _)| *pool)))?;
+    Ok(accepted)
+}
+
+impl Scheduler {
+    /// Whether a request would be accepted now; changes nothing.
+    ///
+    /// # Errors
+    /// What [`Event::Submitted`](crate::event::Event::Submitted) would be refused for.
+    pub fn check(&self, spec: &WorkloadSpec) -> Result<(), Rejection> {
+        check(self, spec).map(|_| ())
+    }
+}
+
+pub(crate) fn submit(s: &mut Scheduler, id: WorkloadId, spec: &Arc<WorkloadSpec>, log: &mut Vec<Entry>) -> Result<(), Rejection> {
+    if id.0 < s.next_workload {
+        return Err(Rejection::WorkloadKnown(id));
+    }
+    let Accepted { first, others, skipped } = check(s, spec)?;
+    let budget = s.tree.get(spec.budget).ok_or(Rejection::BudgetUnknown(spec.budget))?;
 
     let mut terms = |(pool, contract): (PoolId, Span)| {
         let pool = &mut s.pools[pool.index()];

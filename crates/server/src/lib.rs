@@ -11,4 +11,5 @@ pub mod http;
 pub mod record;
 pub mod service;
 pub mod store;
+pub mod whatif;
 pub mod wire;

@@ -95,7 +95,7 @@ pub enum Command {
     /// The lease is over and its end is known: what the engine keeps to report it again may go.
     Forget { lease: LeaseId },
     /// Repair this node, then say whether it is healthy.
-    Repair { node: String },
+    Repair { node: String, reason: String },
 }
 
 /// What the engine saw.
@@ -171,6 +171,14 @@ pub trait Driver: Send {
 
     /// The nodes it has now.
     fn nodes(&self) -> Vec<EngineNode>;
+
+    /// Whether a program could be started at all, before it is queued: the sentence says what is missing.
+    ///
+    /// # Errors
+    /// What is missing.
+    fn check(&self, _program: &Program) -> Result<(), String> {
+        Ok(())
+    }
 
     /// Carries out a command, soon: this does not wait for processes. What comes of it is reported.
     fn command(&mut self, command: Command);

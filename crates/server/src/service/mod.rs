@@ -1,5 +1,221 @@
 //! The service: one thread that owns the scheduler, and the loop that every shell of the core has.
+//!
+//! A turn takes all inputs that are there, tells the core, lets it decide once, does what follows inside the daemon, writes everything down
+//! in one transaction, and only then answers and commands the engine. What is not on disk has not happened.
 
+mod act;
+mod answers;
+mod budgets;
+mod clock;
+mod directory;
+mod gates;
 mod handle;
+mod input;
+mod live;
+mod nodes;
+mod reports;
+mod requests;
+mod restore;
+mod submit;
+mod tokens;
 
 pub use handle::{Handle, Who};
+pub use input::Answer;
+pub use restore::{StartError, Started, start};
+
+use crate::config::DaemonConfig;
+use crate::driver::{Command, Driver};
+use crate::store::{Batch, Line, Step, Store, StoreError, WorkloadRow};
+use crate::wire::budget::Changeset;
+use clock::Clock;
+use directory::{Directory, Labels};
+use input::Input;
+use live::LiveTable;
+use nodes::NodeTable;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::Duration;
+use stipend_core::Scheduler;
+use stipend_core::entry::Entry;
+use stipend_core::event::{Event, Rejection};
+use stipend_core::quantity::{Span, Time};
+use stipend_sim::refusal::Refusal;
+use tokens::Tokens;
+use tokio::sync::broadcast;
+
+/// At most so many inputs share a turn: whoever came first does not wait for a flood.
+const INPUTS_MAX: usize = 2000;
+
+/// So many steps are replayed at most after a crash.
+const STEPS_PER_SNAPSHOT: u64 = 50_000;
+
+/// So many rounds of deciding and of what follows from it fit into a turn.
+const ROUNDS_MAX: u32 = 16;
+
+/// The daemon's state, owned by one thread.
+pub struct Service {
+    scheduler: Scheduler,
+    store: Store,
+    epoch: u64,
+    driver: Box<dyn Driver>,
+    config: DaemonConfig,
+    clock: Clock,
+    now: Time,
+    directory: Directory,
+    live: LiveTable,
+    nodes: NodeTable,
+    tokens: Tokens,
+    /// Changesets that wait for their date, by date.
+    pending: Vec<Changeset>,
+    next_changeset: u64,
+    next_workload: u32,
+    next_line: u64,
+    lines: broadcast::Sender<Arc<Line>>,
+    /// What this turn writes.
+    batch: Batch,
+    log: Vec<Entry>,
+    /// Idempotency keys that are not on disk yet, by user: what they made.
+    keys: std::collections::HashMap<(String, String), (u32, u32)>,
+    /// Ended since the gates were last looked at, unless they go on.
+    over: Vec<u32>,
+    /// What it does when that is on disk.
+    after: Vec<Box<dyn FnOnce(&Service) + Send>>,
+    commands: Vec<Command>,
+    /// Something was told that may change a decision.
+    stirred: bool,
+    steps: u64,
+}
+
+impl Service {
+    /// The loop: until everybody who could say something is gone, or the store fails.
+    fn run(mut self, inputs: &Receiver<Input>) -> Result<(), StoreError> {
+        let mut open = true;
+        while open {
+            match inputs.recv_timeout(self.patience()) {
+                Ok(first) => {
+                    self.look();
+                    open = self.take(first);
+                    for input in inputs.try_iter().take(INPUTS_MAX) {
+                        open &= self.take(input);
+                    }
+                }
+                Err(RecvTimeoutError::Timeout) => self.look(),
+                Err(RecvTimeoutError::Disconnected) => open = false,
+            }
+            self.turn()?;
+        }
+        self.store.snapshot(self.now, &self.scheduler)
+    }
+
+    /// How long nothing is due.
+    fn patience(&self) -> Duration {
+        let dates = self.pending.first().map(|changeset| Time(changeset.effective_ms));
+        let due = [self.scheduler.next_wakeup(), dates].into_iter().flatten().min();
+        let wait = due.map_or(Span::minutes(1), |at| (at - clock::machine()).clamp(Span::ZERO, Span::minutes(1)));
+        Duration::from_millis(wait.0.unsigned_abs() + u64::from(wait == Span::ZERO && !self.stirred))
+    }
+
+    /// What time it is; whether the daemon was away.
+    fn look(&mut self) {
+        let look = self.clock.look();
+        self.now = self.now.max(look.now);
+        if look.jumped > Span::minutes(1) {
+            tracing::warn!("the clock jumped by {}: decisions go slowly for a while", look.jumped);
+            self.tell_quietly(Event::Gap { from: look.now - look.jumped });
+        }
+    }
+
+    /// Takes one input in; `false` ends the loop.
+    fn take(&mut self, input: Input) -> bool {
+        match input {
+            Input::Shutdown => return false,
+            Input::Ask(question) => self.after.push(question),
+            Input::Report(report) => self.report(report),
+            request => self.request(request),
+        }
+        true
+    }
+
+    /// Decides, does what follows, writes it down, answers, commands.
+    fn turn(&mut self) -> Result<(), StoreError> {
+        self.apply_dated_changesets();
+        for _ in 0..ROUNDS_MAX {
+            self.act();
+            if !self.stirred && self.scheduler.next_wakeup().is_none_or(|at| at > self.now) {
+                break;
+            }
+            self.stirred = false;
+            let plan = self.scheduler.decide(self.now, &mut self.log);
+            self.batch.steps.push(Step::Plan { at: self.now, plan });
+        }
+        self.act();
+        self.write()?;
+        for answer in std::mem::take(&mut self.after) {
+            answer(self);
+        }
+        for command in std::mem::take(&mut self.commands) {
+            self.driver.command(command);
+        }
+        Ok(())
+    }
+
+    /// Writes down what this turn changed, if it changed anything.
+    fn write(&mut self) -> Result<(), StoreError> {
+        let mut batch = std::mem::take(&mut self.batch);
+        batch.names = self.directory.take_fresh();
+        batch.values = self.nodes.take_changed();
+        let live = &mut self.live;
+        let submissions = std::mem::take(&mut batch.workloads);
+        batch.workloads = live.take_changed().into_iter().map(|view| WorkloadRow { view, submission: None }).collect();
+        for row in submissions {
+            match batch.workloads.binary_search_by_key(&row.view.id, |known| known.view.id) {
+                Ok(index) => batch.workloads[index].submission = row.submission,
+                Err(index) => batch.workloads.insert(index, row),
+            }
+        }
+        if batch.is_empty() {
+            return Ok(());
+        }
+        self.steps += batch.steps.len() as u64;
+        self.store.commit(&batch)?;
+        self.keys.clear();
+        for line in batch.lines {
+            // Nobody may be listening.
+            let _ = self.lines.send(Arc::new(line));
+        }
+        if self.steps >= STEPS_PER_SNAPSHOT {
+            self.steps = 0;
+            self.store.snapshot(self.now, &self.scheduler)?;
+        }
+        Ok(())
+    }
+
+    /// Tells the core a fact; what it refuses is not written down.
+    fn tell(&mut self, event: Event) -> Result<(), Rejection> {
+        self.tell_at(self.now, event)
+    }
+
+    fn tell_at(&mut self, at: Time, event: Event) -> Result<(), Rejection> {
+        self.scheduler.apply(at, &event, &mut self.log)?;
+        self.stirred = true;
+        self.batch.steps.push(Step::Event { at, event });
+        Ok(())
+    }
+
+    /// Tells a fact of the daemon's own; a refusal is worth a line in the daemon's log.
+    fn tell_quietly(&mut self, event: Event) {
+        let shown = format!("{event:?}");
+        if let Err(rejection) = self.tell(event) {
+            tracing::debug!("{}: {shown}", self.sentence(&rejection));
+        }
+    }
+
+    /// A refusal as a sentence.
+    fn sentence(&self, rejection: &Rejection) -> String {
+        Refusal { rejection, names: &self.labels() }.to_string()
+    }
+
+    fn labels(&self) -> Labels<'_> {
+        Labels { directory: &self.directory, tree: self.scheduler.tree() }
+    }
+}

@@ -199,6 +199,15 @@ pub struct Workload {
     /// The array it belongs to: the first one's number, and its own index.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub array: Option<ArrayIndex>,
+    /// Those that it still waits for.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub after: Vec<u32>,
+    /// Who holds it, if somebody does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub held_by: Option<String>,
+    /// Since when its GPUs do nothing, if they do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idle_since_ms: Option<i64>,
     /// Why it is as it is, in one line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
@@ -211,6 +220,9 @@ pub struct ArrayIndex {
     pub array: u32,
     /// Its index.
     pub index: u32,
+    /// At most so many of the array hold GPUs at once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at_most: Option<u32>,
 }
 
 /// Which workloads to list.
@@ -231,4 +243,16 @@ pub struct Filter {
     pub cursor: Option<String>,
     /// At most so many, 1 to 1000. Default 100.
     pub limit: Option<u32>,
+}
+
+impl State {
+    /// Whether it is over.
+    pub fn is_over(self) -> bool {
+        matches!(self, State::Completed | State::Failed | State::Cancelled | State::TimedOut)
+    }
+
+    /// Whether it holds GPUs.
+    pub fn is_leased(self) -> bool {
+        matches!(self, State::Starting | State::Running | State::Stopping)
+    }
 }

@@ -1,7 +1,6 @@
 //! An explanation as `stipend sim explain --format json` prints it, field by field. Times are since the scenario's start.
 
 use super::history::History;
-use crate::labels::Labels;
 use crate::log::licence;
 use crate::log::line::Licence;
 use crate::scenario::Scenario;
@@ -18,10 +17,12 @@ use stipend_core::spec::{OnPreempt, WorkloadSpec};
 /// What becomes of one workload at one moment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Explained {
-    /// The scenario's name.
-    pub scenario: String,
-    /// What its random streams began from.
-    pub seed: u64,
+    /// The scenario's name, if it is of one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scenario: Option<String>,
+    /// What its random streams began from, if it is of a scenario.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
     /// The moment, as scenarios write it.
     pub at: String,
     /// The same in milliseconds.
@@ -270,38 +271,59 @@ pub struct Moment {
 impl Explained {
     pub(super) fn new(scenario: &Scenario, seed: u64, at: Time, id: WorkloadId, scheduler: &Scheduler, history: History<'_>) -> Explained {
         let names = &scenario.labels;
-        let (mut waiting, mut running) = (None, None);
-        match scheduler.inquire(id) {
-            Some(Answer::Waiting(wait)) => waiting = Some(Waiting::new(&wait, names)),
-            Some(Answer::Running(run)) => running = Some(Running::new(&run, at, history.licence.map(licence), names)),
-            None => {}
+        let mut explained = Explained::present(scheduler, at, id, history.licence.map(licence), names);
+        if explained.state.is_empty() {
+            explained.state = if history.accepted.is_some() { "ended" } else { "refused" }.into();
         }
-        let state = match (&waiting, &running, &history.accepted) {
-            (Some(_), ..) => "waiting",
-            (_, Some(_), _) => "running",
-            (.., Some(_)) => "ended",
-            (.., None) => "refused",
-        };
         Explained {
-            scenario: scenario.name.clone(),
-            seed,
-            at: names.time(at),
-            at_ms: at.0,
-            workload: names.workload(id),
-            state: state.into(),
+            scenario: Some(scenario.name.clone()),
+            seed: Some(seed),
             request: history.accepted.as_ref().map(|(spec, charged, contract)| Request::new(spec, *charged, *contract, names)),
-            waiting,
-            running,
             ended: history.ended,
             preemption: history.preemption,
             history: history.moments,
             history_left_out: history.left_out,
+            ..explained
+        }
+    }
+
+    /// What the scheduler itself says of a workload now, without its past; `state` is empty if it is not live.
+    pub fn now(scheduler: &Scheduler, id: WorkloadId, names: &dyn Names) -> Explained {
+        Explained::present(scheduler, scheduler.now(), id, None, names)
+    }
+
+    fn present(scheduler: &Scheduler, at: Time, id: WorkloadId, licence: Option<Licence>, names: &dyn Names) -> Explained {
+        let (mut waiting, mut running) = (None, None);
+        match scheduler.inquire(id) {
+            Some(Answer::Waiting(wait)) => waiting = Some(Waiting::new(&wait, names)),
+            Some(Answer::Running(run)) => running = Some(Running::new(&run, at, licence, names)),
+            None => {}
+        }
+        let state = match (&waiting, &running) {
+            (Some(_), _) => "waiting",
+            (_, Some(_)) => "running",
+            _ => "",
+        };
+        Explained {
+            scenario: None,
+            seed: None,
+            at: names.time(at),
+            at_ms: at.0,
+            workload: names.workload(id),
+            state: state.into(),
+            request: None,
+            waiting,
+            running,
+            ended: None,
+            preemption: None,
+            history: Vec::new(),
+            history_left_out: 0,
         }
     }
 }
 
 impl Request {
-    fn new(spec: &WorkloadSpec, charged: Gpus, contract: Span, names: &Labels) -> Request {
+    fn new(spec: &WorkloadSpec, charged: Gpus, contract: Span, names: &dyn Names) -> Request {
         let on_preempt = match spec.on_preempt {
             OnPreempt::Resume => "resume",
             OnPreempt::Restart => "restart",
@@ -323,7 +345,7 @@ impl Request {
 }
 
 impl Waiting {
-    fn new(wait: &Wait, names: &Labels) -> Waiting {
+    fn new(wait: &Wait, names: &dyn Names) -> Waiting {
         let several = wait.pools.len() > 1;
         let first = wait.pools[0].explanation.pool;
         Waiting {
@@ -337,7 +359,7 @@ impl Waiting {
 }
 
 impl WaitingIn {
-    fn new(there: &WaitIn, names: &Labels) -> WaitingIn {
+    fn new(there: &WaitIn, names: &dyn Names) -> WaitingIn {
         let of = &there.explanation;
         WaitingIn {
             pool: names.pool(of.pool),
@@ -351,7 +373,7 @@ impl WaitingIn {
 }
 
 impl Place {
-    fn new(place: &inquiry::Place, there: &WaitIn, names: &Labels) -> Place {
+    fn new(place: &inquiry::Place, there: &WaitIn, names: &dyn Names) -> Place {
         let shown = |at: Option<Time>| (at.map(|at| names.time(at)), at.map(|at| at.0));
         let (unprotected, unprotected_ms) = shown(place.unprotected);
         let (looks_again, looks_again_ms) = shown(place.looks_again);
@@ -379,7 +401,7 @@ impl Place {
 
 impl Counterfactual {
     /// A cap is one pool's; where there are several, that is said.
-    fn new(one: &counterfactual::Counterfactual, first: PoolId, several: bool, names: &Labels) -> Counterfactual {
+    fn new(one: &counterfactual::Counterfactual, first: PoolId, several: bool, names: &dyn Names) -> Counterfactual {
         let text = one.text(first, names);
         let text = match one.change {
             Change::Cap { pool, .. } if several => format!("in {}: {text}", names.pool(pool)),
@@ -390,7 +412,7 @@ impl Counterfactual {
 }
 
 impl Running {
-    fn new(run: &Run, at: Time, licence: Option<Licence>, names: &Labels) -> Running {
+    fn new(run: &Run, at: Time, licence: Option<Licence>, names: &dyn Names) -> Running {
         Running {
             attempt: run.lease.attempt,
             pool: names.pool(run.pool),
@@ -414,7 +436,7 @@ impl Running {
 }
 
 impl Taker {
-    fn new(taker: &inquiry::Taker, names: &Labels) -> Taker {
+    fn new(taker: &inquiry::Taker, names: &dyn Names) -> Taker {
         Taker {
             workload: names.workload(taker.workload),
             budget: names.budget(taker.leaf),
@@ -428,13 +450,13 @@ impl Taker {
 }
 
 impl Standing {
-    fn new(of: &BudgetStanding, names: &Labels) -> Standing {
+    fn new(of: &BudgetStanding, names: &dyn Names) -> Standing {
         let standing_ppm = (of.standing != stipend_core::quantity::Standing::LAST).then_some(of.standing.0);
         Standing { budget: names.budget(of.budget), standing_ppm }
     }
 }
 
-fn standings(of: &[BudgetStanding], names: &Labels) -> Vec<Standing> {
+fn standings(of: &[BudgetStanding], names: &dyn Names) -> Vec<Standing> {
     of.iter().map(|one| Standing::new(one, names)).collect()
 }
 

@@ -55,7 +55,11 @@ impl fmt::Display for Explained {
             "ended" => "has ended",
             _ => "was refused",
         };
-        page.end(&format!("{}, seed {}: at {}, {} {state}", self.scenario, self.seed, self.at, self.workload));
+        let run = match (&self.scenario, self.seed) {
+            (Some(scenario), Some(seed)) => format!("{scenario}, seed {seed}: "),
+            _ => String::new(),
+        };
+        page.end(&format!("{run}at {}, {} {state}", self.at, self.workload));
         page.end("");
         if let Some(request) = &self.request {
             page.say("request", &request.text());

@@ -36,6 +36,7 @@ use stipend_core::spec::{BudgetSpec, NodeSpec, Severity};
 pub use cluster::{Cluster, parse_part};
 pub use error::ScenarioError;
 pub use length::parse_length;
+pub use overrides::nearest;
 pub use rivals::Rivals;
 pub use source::Place;
 

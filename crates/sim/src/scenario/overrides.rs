@@ -182,7 +182,7 @@ fn named<'p, 'a>(pools: &'p mut [Spanned<DeValue<'a>>], name: &str) -> Result<&'
 }
 
 /// The known name that differs least from `name`, if it is near.
-pub(crate) fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
+pub fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     let limit = (name.len() / 3).max(2);
     known.iter().map(|&k| (distance(name, k), k)).filter(|&(d, _)| d <= limit).min_by_key(|&(d, _)| d).map(|(_, k)| k)
 }

@@ -1,0 +1,261 @@
+//! A submission comes in: checked whole, all of its workloads or none are queued.
+
+use super::gates::gate;
+use super::input::{Answer, Reply};
+use super::live::{ARRAY, Live, program};
+use super::{Service, Who};
+use crate::store::Kind;
+use crate::wire::error::{Code, Problem};
+use crate::wire::workload::{ArrayIndex, Kind as WireKind, OnPreempt, Start, State, Submission, Submitted, Workload};
+use std::sync::Arc;
+use stipend_core::budget::Budget;
+use stipend_core::event::Event;
+use stipend_core::id::{PoolId, UserId, WorkloadId};
+use stipend_core::quantity::Span;
+use stipend_core::spec::{self, Gang, Pools, WorkloadSpec};
+
+/// More elements than this are a slip of the pen.
+const ARRAY_MAX: usize = 10_000;
+
+/// A submission that was found to be right.
+struct Planned {
+    submission: Arc<Submission>,
+    spec: Arc<WorkloadSpec>,
+    after: Vec<u32>,
+    indexes: Vec<u32>,
+    at_most: Option<u32>,
+}
+
+impl Service {
+    pub(super) fn submit(&mut self, who: &Who, key: Option<String>, submissions: Vec<Submission>, reply: Reply<Submitted>) {
+        let known = key.as_ref().and_then(|key| self.keys.get(&(who.user.clone(), key.clone())).copied());
+        let known = known.or_else(|| self.store.key(&who.user, key.as_deref()?).ok().flatten());
+        let queued = match known {
+            Some((first, last)) => Ok((first..=last).collect()),
+            None => self.queue(who, &submissions),
+        };
+        if let (Some(key), Ok(ids), None) = (key, &queued, known)
+            && let (Some(first), Some(last)) = (ids.first(), ids.last())
+        {
+            self.batch.keys.push((who.user.clone(), key.clone(), *first, *last));
+            self.keys.insert((who.user.clone(), key), (*first, *last));
+        }
+        self.after.push(Box::new(move |service| {
+            let _ = reply.send(queued.and_then(|ids: Vec<u32>| service.submitted(&ids, &submissions)));
+        }));
+    }
+
+    /// Queues all of them, or none.
+    fn queue(&mut self, who: &Who, submissions: &[Submission]) -> Answer<Vec<u32>> {
+        if submissions.is_empty() {
+            return Err(Problem::new(Code::Invalid, "the list of submissions is empty"));
+        }
+        let planned = submissions.iter().map(|submission| self.planned(who, submission)).collect::<Answer<Vec<Planned>>>()?;
+        self.room(who, planned.iter().map(|planned| planned.indexes.len().max(1)).sum())?;
+        let mut ids = Vec::new();
+        for planned in planned {
+            if let Err(problem) = self.queue_planned(who, &planned, &mut ids) {
+                for id in ids {
+                    self.tell_quietly(Event::Stopped { workload: WorkloadId(id), reason: "another of its request was refused".into() });
+                }
+                return Err(problem);
+            }
+        }
+        Ok(ids)
+    }
+
+    fn room(&self, who: &Who, more: usize) -> Answer<()> {
+        let (all, own) = (self.live.len() + more, self.live.of_user(&who.user) + more);
+        let (all_max, own_max) = (self.config.waiting_max, self.config.waiting_per_user_max);
+        let message = match (all > all_max, own > own_max) {
+            (true, _) => format!("the queue is full: {} of at most {all_max} workloads", self.live.len()),
+            (_, true) => format!("{} has {} of at most {own_max} workloads in the queue", who.user, self.live.of_user(&who.user)),
+            _ => return Ok(()),
+        };
+        Err(Problem::new(Code::TooMany, message).hint("wait for some to end; the administrator sets waiting_max and waiting_per_user_max"))
+    }
+
+    fn planned(&mut self, who: &Who, submission: &Submission) -> Answer<Planned> {
+        let tree = self.scheduler.tree();
+        let budget = self.directory.budget(tree, &submission.budget)?;
+        self.directory.may_submit(who, budget)?;
+        let (indexes, at_most) = submission.array.as_deref().map_or(Ok((Vec::new(), None)), array)?;
+        let after = self.unfinished(&submission.after)?;
+        let pools = self.pools_of(submission, budget)?;
+        let features = self.directory.features(&submission.features)?;
+        let gang = Gang {
+            members: submission.members.unwrap_or(1),
+            gpus_per_member: submission.gpus.unwrap_or(1),
+            cpus_per_member: submission.cpus.unwrap_or(0),
+            memory_per_member: submission.memory_gib.unwrap_or(0) << 30,
+            features,
+            same_block: submission.same_block,
+        };
+        let budget = budget.spec.id;
+        let user = UserId(self.directory.number(Kind::User, &who.user));
+        let spec = Arc::new(spec(submission, (budget, user), pools, gang));
+        self.scheduler.check(&spec).map_err(|rejection| Problem::new(Code::Invalid, self.sentence(&rejection)))?;
+        self.driver.check(&program(submission, &view(submission, who, 0, 0))).map_err(|message| Problem::new(Code::Invalid, message))?;
+        Ok(Planned { submission: Arc::new(submission.clone()), spec, after, indexes, at_most })
+    }
+
+    fn unfinished(&self, after: &[u32]) -> Answer<Vec<u32>> {
+        let mut waits_for = Vec::new();
+        for id in after {
+            if self.live.get(*id).is_some_and(|live| !live.view.state.is_over()) {
+                waits_for.push(*id);
+                continue;
+            }
+            let state =
+                self.workload(*id).map_err(|_| Problem::new(Code::Invalid, format!("after = {id}: there is no workload w{id}")))?.state;
+            if state != State::Completed {
+                let message = format!("after = {id}: w{id} did not complete, so this would never start");
+                return Err(Problem::new(Code::Invalid, message));
+            }
+        }
+        Ok(waits_for)
+    }
+
+    /// The pools that a submission names, else those in which its budget has a claim, else all.
+    fn pools_of(&self, submission: &Submission, budget: &Budget) -> Answer<Pools> {
+        let named = submission.pools.iter().map(|name| self.directory.pool(name)).collect::<Answer<Vec<PoolId>>>()?;
+        let all = || (0..self.directory.names(Kind::Pool).len()).map(|number| PoolId(number as u16));
+        let funded: Vec<PoolId> = all().filter(|pool| budget.claim(*pool).0 > 0).collect();
+        let pools = [named, funded, all().collect()].into_iter().find(|pools| !pools.is_empty()).unwrap_or_default();
+        Pools::from_order(&pools).ok_or_else(|| Problem::new(Code::Unavailable, "there is no pool yet"))
+    }
+
+    fn queue_planned(&mut self, who: &Who, planned: &Planned, ids: &mut Vec<u32>) -> Answer<()> {
+        let first = self.next_workload;
+        let elements = planned.indexes.len().max(1);
+        for place in 0..elements {
+            let id = self.next_workload;
+            let told = self.tell(Event::Submitted { workload: WorkloadId(id), spec: Arc::clone(&planned.spec) });
+            told.map_err(|rejection| Problem::new(Code::Invalid, self.sentence(&rejection)))?;
+            self.next_workload += 1;
+            let mut view = view(&planned.submission, who, id, self.now.0);
+            view.after.clone_from(&planned.after);
+            let at_most = planned.at_most;
+            view.array = planned.indexes.get(place).map(|index| ArrayIndex { array: first, index: *index, at_most });
+            let beyond = at_most.is_some_and(|at_most| place >= at_most as usize);
+            let why = gate(&view.after, None).or_else(|| beyond.then(|| ARRAY.into()));
+            let row = crate::store::WorkloadRow { view: view.clone(), submission: Some((*planned.submission).clone()) };
+            self.live.insert(Live::new(view, Some(Arc::clone(&planned.submission))));
+            self.batch.workloads.push(row);
+            if let Some(why) = why {
+                self.tell_quietly(Event::Held { workload: WorkloadId(id), why });
+            }
+            ids.push(id);
+        }
+        Ok(())
+    }
+
+    /// What is answered: the workloads as they are now, and what will happen.
+    fn submitted(&self, ids: &[u32], submissions: &[Submission]) -> Answer<Submitted> {
+        let workloads = ids.iter().map(|id| self.workload(*id)).collect::<Answer<Vec<Workload>>>()?;
+        let mut notes = Vec::new();
+        if let ([workload], [submission]) = (&workloads[..], submissions) {
+            notes = self.notes(workload, submission);
+        }
+        Ok(Submitted { workloads, notes })
+    }
+}
+
+/// The request as the core takes it.
+fn spec(of: &Submission, (budget, user): (stipend_core::id::BudgetId, UserId), pools: Pools, gang: Gang) -> WorkloadSpec {
+    let whenever = of.on_preempt == OnPreempt::Resume && of.min_runtime.0 > Span::ZERO && of.kind == WireKind::Batch;
+    WorkloadSpec {
+        time_limit: of.time_limit.map(|limit| limit.0),
+        expected_runtime: of.expected_runtime.map(|expected| expected.0),
+        on_preempt: match of.on_preempt {
+            OnPreempt::Resume => spec::OnPreempt::Resume,
+            OnPreempt::Restart => spec::OnPreempt::Restart,
+            OnPreempt::End => spec::OnPreempt::End,
+        },
+        start: match of.start {
+            Some(Start::Whenever) => spec::Start::Whenever,
+            None if whenever => spec::Start::Whenever,
+            _ => spec::Start::Guaranteed,
+        },
+        priority: of.priority,
+        checkpoint_every: of.checkpoint_every.map(|every| every.0),
+        kind: match of.kind {
+            WireKind::Batch => spec::WorkloadKind::Batch,
+            WireKind::Session => spec::WorkloadKind::Session,
+        },
+        ..WorkloadSpec::new(budget, user, pools, gang, of.min_runtime.0)
+    }
+}
+
+/// A new workload as lists show it.
+fn view(of: &Submission, who: &Who, id: u32, now_ms: i64) -> Workload {
+    let program = of.command.first().map(|program| program.rsplit('/').next().unwrap_or(program).to_string());
+    Workload {
+        id,
+        name: of.name.clone().or(program).unwrap_or_default(),
+        user: who.user.clone(),
+        budget: of.budget.clone(),
+        pool: String::new(),
+        state: State::Waiting,
+        members: of.members.unwrap_or(1),
+        gpus_per_member: of.gpus.unwrap_or(1),
+        min_runtime_ms: of.min_runtime.0.0,
+        time_limit_ms: of.time_limit.map(|limit| limit.0.0),
+        on_preempt: of.on_preempt,
+        priority: of.priority,
+        kind: of.kind,
+        submitted_ms: now_ms,
+        started_ms: None,
+        ended_ms: None,
+        protected_until_ms: None,
+        allocated: false,
+        attempts: 0,
+        preemptions: 0,
+        placement: Default::default(),
+        exit_code: None,
+        array: None,
+        after: Vec::new(),
+        held_by: None,
+        idle_since_ms: None,
+        why: None,
+    }
+}
+
+/// Reads `1-10`, `0,3,7`, `1-100:10%5`.
+fn array(text: &str) -> Answer<(Vec<u32>, Option<u32>)> {
+    let wrong = || {
+        let message = format!("array = \"{text}\": expected indexes such as 1-10, 0,3,7 or 1-100%5, at most {ARRAY_MAX} of them");
+        Problem::new(Code::Invalid, message)
+    };
+    let (indexes, at_most) = match text.split_once('%') {
+        Some((indexes, at_most)) => (indexes, Some(at_most.parse().ok().filter(|most| *most > 0).ok_or_else(wrong)?)),
+        None => (text, None),
+    };
+    let mut all = Vec::new();
+    for part in indexes.split(',') {
+        let (range, step) = part.split_once(':').unwrap_or((part, "1"));
+        let (from, to) = range.split_once('-').unwrap_or((range, range));
+        let (from, to): (u32, u32) = (from.trim().parse().map_err(|_| wrong())?, to.trim().parse().map_err(|_| wrong())?);
+        let step: usize = step.parse().ok().filter(|step| *step > 0).ok_or_else(wrong)?;
+        if from > to || (to - from) as usize / step + all.len() >= ARRAY_MAX {
+            return Err(wrong());
+        }
+        all.extend((from..=to).step_by(step));
+    }
+    Ok((all, at_most))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arrays() {
+        assert_eq!(array("1-4%2").unwrap(), (vec![1, 2, 3, 4], Some(2)));
+        assert_eq!(array("0,3,7").unwrap(), (vec![0, 3, 7], None));
+        assert_eq!(array("1-9:4").unwrap(), (vec![1, 5, 9], None));
+        for wrong in ["", "x", "4-1", "1-4%0", "1-4%", "1-", "0-4294967295", "1-5:0"] {
+            assert!(array(wrong).unwrap_err().message.contains("expected indexes"), "{wrong}");
+        }
+    }
+}
