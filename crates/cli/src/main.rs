@@ -7,10 +7,10 @@ mod cores;
 mod failure;
 mod interrupt;
 mod moment;
-mod output;
-mod progress;
 mod names;
 mod narrative;
+mod output;
+mod progress;
 mod remote;
 #[cfg(test)]
 mod samples;

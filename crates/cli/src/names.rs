@@ -21,7 +21,11 @@ impl FromStr for Id {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Id, String> {
-        text.strip_prefix('w').unwrap_or(text).parse().map(Id).map_err(|_| "it is not the number of a workload, such as 123 or w123".to_owned())
+        text.strip_prefix('w')
+            .unwrap_or(text)
+            .parse()
+            .map(Id)
+            .map_err(|_| "it is not the number of a workload, such as 123 or w123".to_owned())
     }
 }
 

@@ -37,7 +37,12 @@ pub(crate) fn tell(line: &Value, all: bool) -> Option<String> {
         "ended" => ended(&fields),
         "requeued" => format!("{} waits again", fields.workload()),
         "node" => node(&fields),
-        "budgets" => format!("the budget tree is changed by {}: version {}{}", fields.text("author"), fields.text("version"), fields.after(": ", "reason")),
+        "budgets" => format!(
+            "the budget tree is changed by {}: version {}{}",
+            fields.text("author"),
+            fields.text("version"),
+            fields.after(": ", "reason")
+        ),
         "refused" => format!("refused: {}", fields.text("why")),
         "gap" => "nobody decided for a while; what was due meanwhile is made up for".to_owned(),
         _ if all => format!("{}: {line}", fields.text("event")),
@@ -154,7 +159,8 @@ mod tests {
         assert_eq!(told(drains), "w3 is preempted as gpu-2 drains: x");
         let ended = json!({"event": "ended", "workload": "w3", "outcome": "timed_out", "lost_gpu_ms": 61_000, "by": ""});
         assert_eq!(told(ended), "w3 timed out, 1 min 1 s of GPU time lost");
-        let node = json!({"event": "node", "node": "gpu-2", "state": "draining", "severity": "sick", "drain_until_ms": null, "reason": "fan"});
+        let node =
+            json!({"event": "node", "node": "gpu-2", "state": "draining", "severity": "sick", "drain_until_ms": null, "reason": "fan"});
         assert_eq!(told(node), "node gpu-2 is draining, sick: fan");
         assert_eq!(told(json!({"event": "held", "workload": "w3\u{1b}[2J", "why": "waits for w2"})), "w3\u{fffd}[2J is held: waits for w2");
     }

@@ -7,7 +7,6 @@ use serde::de::DeserializeOwned;
 use std::env;
 use std::path::PathBuf;
 use stipend_server::client::{self, Client, Error, escape};
-use stipend_server::wire::error::Code;
 use stipend_server::wire::page::Page;
 
 /// Which daemon is asked, and as whom.
@@ -65,14 +64,6 @@ impl Daemon {
     /// Reads something; `path` is escaped already.
     pub(crate) fn get<T: DeserializeOwned>(&self, path: &str) -> Asked<T> {
         self.client.get(path).map_err(failure)
-    }
-
-    /// The same, or `None` where there is no such thing.
-    pub(crate) fn find<T: DeserializeOwned>(&self, path: &str) -> Asked<Option<T>> {
-        match self.client.get(path) {
-            Err(error) if error.code() == Some(Code::NotFound) => Ok(None),
-            answer => answer.map(Some).map_err(failure),
-        }
     }
 
     /// Sends something.

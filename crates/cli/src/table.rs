@@ -115,7 +115,8 @@ mod tests {
     use super::*;
 
     fn table() -> Table {
-        let mut table = Table::new(&[("id", Column::Figures), ("name", Column::Shrinks), ("state", Column::Words), ("why", Column::Shrinks)]);
+        let mut table =
+            Table::new(&[("id", Column::Figures), ("name", Column::Shrinks), ("state", Column::Words), ("why", Column::Shrinks)]);
         table.row(["w7".into(), "pretraining-of-olmo-4".into(), "running".into(), "".into()]);
         table.row(["w123".into(), "eval\u{1b}[2J".into(), "waiting".into(), "all GPUs are protected until 14:05".into()]);
         table

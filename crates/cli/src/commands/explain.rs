@@ -44,8 +44,8 @@ impl Explain {
 
 /// The explanation in words, on 80 columns.
 pub(super) fn text(answer: Value) -> Result<String, Failure> {
-    let explained: Explained =
-        serde_json::from_value(answer).map_err(|error| Failure::from(error).context("the daemon's explanation is of another version".into()))?;
+    let explained: Explained = serde_json::from_value(answer)
+        .map_err(|error| Failure::from(error).context("the daemon's explanation is of another version".into()))?;
     // Names are other people's; lines are ours.
     Ok(explained.to_string().lines().map(crate::table::printable).collect::<Vec<_>>().join("\n"))
 }

@@ -34,10 +34,8 @@ Examples:
 
 impl Logs {
     pub(super) fn run(self) -> Outcome {
-        let query = Query::default()
-            .with("member", Some(self.member))
-            .with("attempt", self.attempt)
-            .with("follow", self.follow.then_some(true));
+        let query =
+            Query::default().with("member", Some(self.member)).with("attempt", self.attempt).with("follow", self.follow.then_some(true));
         print(&self.remote.daemon()?, self.id, &query)?;
         Ok(Answer::Yes)
     }

@@ -6,7 +6,6 @@ mod change;
 mod completions;
 mod events;
 mod explain;
-mod inside;
 mod logs;
 mod man;
 mod node;
@@ -65,14 +64,10 @@ enum Command {
     #[command(subcommand)]
     Token(token::TokenCommand),
     Backup(backup::Backup),
-    Checkpoint(inside::Checkpoint),
-    Done(inside::Done),
     #[command(subcommand)]
     Sim(sim::Sim),
     Completions(completions::Completions),
     Man(man::Man),
-    #[command(hide = true)]
-    Supervise(inside::Supervise),
 }
 
 impl Cli {
@@ -95,9 +90,6 @@ impl Cli {
             Command::Events(events) => events.run(),
             Command::Token(token) => token.run(),
             Command::Backup(backup) => backup.run(),
-            Command::Checkpoint(checkpoint) => checkpoint.run(),
-            Command::Done(done) => done.run(),
-            Command::Supervise(supervise) => supervise.run(),
             Command::Sim(sim) => sim.run(),
             Command::Completions(completions) => completions.run(),
             Command::Man(man) => man.run(),

@@ -178,8 +178,14 @@ mod tests {
             workloads: vec![3, 12],
         };
         let reason = "ann: fan 3 is loud".to_owned();
-        let drains =
-            Node { name: "gpu-2".into(), state: "draining".into(), severity: Some(Severity::Sick), reason, express: false, ..ready.clone() };
+        let drains = Node {
+            name: "gpu-2".into(),
+            state: "draining".into(),
+            severity: Some(Severity::Sick),
+            reason,
+            express: false,
+            ..ready.clone()
+        };
         let expected = "\
 node   pool  state           GPUs  used  until  workloads  reason
 ──────────────────────────────────────────────────────────────────────────────

@@ -16,7 +16,7 @@ use stipend_sim::scenario::parse_part;
 /// Change the tree as a file says: all of it, or nothing.
 #[derive(Debug, Args)]
 #[command(after_help = APPLY)]
-pub(super) struct Apply {
+pub(crate) struct Apply {
     #[command(flatten)]
     file: FileArgument,
     #[command(flatten)]
@@ -41,7 +41,7 @@ In TOML, what a budget does not state stays as it is:
 /// Say what a file would change, and change nothing.
 #[derive(Debug, Args)]
 #[command(after_help = DIFF)]
-pub(super) struct Diff {
+pub(crate) struct Diff {
     #[command(flatten)]
     file: FileArgument,
     /// As if from then on: 2026-12-01, `2026-12-01 09:00`, +2d [default: now]
@@ -123,7 +123,8 @@ mod tests {
 
     #[test]
     fn a_file_of_changes() {
-        let text = "reason = \"the plan\"\neffective = \"2027-01-01\"\n[[budgets]]\npath = \"lab\"\nshare = 40\n[policy]\nlookback = \"3d\"\n";
+        let text =
+            "reason = \"the plan\"\neffective = \"2027-01-01\"\n[[budgets]]\npath = \"lab\"\nshare = 40\n[policy]\nlookback = \"3d\"\n";
         let written = read(Path::new("b.toml"), text).expect("it can be read");
         assert_eq!((written.reason.as_deref(), written.budgets.len()), (Some("the plan"), 1));
     }

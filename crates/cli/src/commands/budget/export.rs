@@ -10,7 +10,7 @@ use stipend_server::wire::budget::Changeset;
 /// Print the tree as CSV, for a spreadsheet; `stipend budget apply` reads it again.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
-pub(super) struct Export {
+pub(crate) struct Export {
     #[command(flatten)]
     remote: Remote,
 }

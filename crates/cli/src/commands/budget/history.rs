@@ -12,7 +12,7 @@ use stipend_server::wire::budget::Changeset;
 /// Show how the tree was changed: when, by whom, why; the latest first.
 #[derive(Debug, Args)]
 #[command(after_help = HISTORY)]
-pub(super) struct History {
+pub(crate) struct History {
     /// At most so many
     #[arg(long, value_name = "N", default_value_t = 20)]
     limit: usize,
@@ -28,7 +28,7 @@ Examples:
 /// Take a change back that waits for its date.
 #[derive(Debug, Args)]
 #[command(after_help = WITHDRAW)]
-pub(super) struct Withdraw {
+pub(crate) struct Withdraw {
     /// Its number, as `stipend budget history` shows it
     id: u64,
     #[command(flatten)]
@@ -114,7 +114,10 @@ mod tests {
     #[test]
     fn a_change_that_was_made() {
         let text = told(&changeset(), NOON, None);
-        assert!(text.starts_with("12, version 4, ") && text.lines().next().unwrap_or_default().ends_with(" by ann: deadline in December"), "{text}");
+        assert!(
+            text.starts_with("12, version 4, ") && text.lines().next().unwrap_or_default().ends_with(" by ann: deadline in December"),
+            "{text}"
+        );
         assert!(text.ends_with("\n  lab/nlp share 40 % -> 50 %\n  lab/vision share 60 % -> 50 %"), "{text}");
         assert_eq!(verdict(&changeset(), false), "the tree is changed: version 4");
     }

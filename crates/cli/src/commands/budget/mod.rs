@@ -73,12 +73,8 @@ fn tree(daemon: &Daemon) -> Result<Tree, Failure> {
 
 /// Asks for a change of the tree that was looked at.
 fn change(daemon: &Daemon, based_on: u32, budgets: Vec<BudgetChange>, how: &Change) -> Result<Changeset, Failure> {
-    let request = ChangesetRequest {
-        based_on,
-        reason: how.reason.clone().unwrap_or_default(),
-        effective_ms: how.at.map(|date| date.ms),
-        budgets,
-    };
+    let request =
+        ChangesetRequest { based_on, reason: how.reason.clone().unwrap_or_default(), effective_ms: how.at.map(|date| date.ms), budgets };
     let query = Query::default().with("dry_run", how.dry_run.then_some(true));
     daemon.patch(&query.of("/v1/budgets"), &request)
 }

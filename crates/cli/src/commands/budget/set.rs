@@ -12,7 +12,7 @@ use stipend_server::wire::length::Length;
 /// Change a budget, or add one. What is not named stays as it is.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
-pub(super) struct Set {
+pub(crate) struct Set {
     /// Which
     #[arg(value_name = "PATH", add = names::budgets())]
     path: String,
@@ -116,7 +116,9 @@ impl Set {
         match (show::find(&tree, &self.path), self.new) {
             (Err(unknown), false) if self.share.is_some() => return Err(unknown.hint("add --new if it is to be a new budget")),
             (Err(unknown), false) => return Err(unknown),
-            (Ok(_), true) => return Err(Failure::new(format!("there is a budget {} already", self.path)).hint("leave --new out to change it")),
+            (Ok(_), true) => {
+                return Err(Failure::new(format!("there is a budget {} already", self.path)).hint("leave --new out to change it"));
+            }
             _ => {}
         }
         let budgets = vec![self.written(&tree)];
@@ -188,7 +190,10 @@ mod tests {
     fn only_what_is_named_is_changed() {
         assert_eq!(written("lab/nlp --share 45.5").as_deref(), Ok(r#"{"path":"lab/nlp","share":45.5}"#));
         assert_eq!(written("lab/nlp --share h100=40,a100=10").as_deref(), Ok(r#"{"path":"lab/nlp","share":{"a100":10.0,"h100":40.0}}"#));
-        assert_eq!(written("lab --close --members '' --managers ann,bob").as_deref(), Ok(r#"{"path":"lab","managers":["ann","bob"],"members":[],"closed":true}"#));
+        assert_eq!(
+            written("lab --close --members '' --managers ann,bob").as_deref(),
+            Ok(r#"{"path":"lab","managers":["ann","bob"],"members":[],"closed":true}"#)
+        );
     }
 
     #[test]

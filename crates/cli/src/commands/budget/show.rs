@@ -12,7 +12,7 @@ use stipend_server::wire::budget::{Budget, Tree};
 /// Show a budget: people, order, and in each pool what it is owed and how it stands.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
-pub(super) struct Show {
+pub(crate) struct Show {
     /// Which
     #[arg(value_name = "PATH", add = names::budgets())]
     path: String,
@@ -57,16 +57,14 @@ fn page(budget: &Budget, width: Option<usize>) -> String {
         (true, false) => "a leaf: work runs in it",
         (false, false) => "its children share it",
     };
-    let mut lines = vec![
-        ("budget", format!("{}, {kind}", budget.path)),
-        ("managers", people(&budget.managers)),
-        ("members", people(&budget.members)),
-    ];
+    let mut lines =
+        vec![("budget", format!("{}, {kind}", budget.path)), ("managers", people(&budget.managers)), ("members", people(&budget.members))];
     if budget.leaf {
         lines.push(("order", budget.order.clone()));
     }
     for there in &budget.pools {
-        let standing = there.standing.map_or("it is entitled to nothing".into(), |standing| format!("it stands at {}", percent(standing * 100.0)));
+        let standing =
+            there.standing.map_or("it is entitled to nothing".into(), |standing| format!("it stands at {}", percent(standing * 100.0)));
         let below = if there.below_share { ", below its share: it goes first" } else { "" };
         let limits = match limits(budget, there) {
             limits if limits.is_empty() => String::new(),

@@ -11,7 +11,7 @@ use stipend_server::wire::budget::{Budget, BudgetInPool, Tree};
 /// Show the tree: what each budget is owed, and how it stands.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
-pub(super) struct TreeCommand {
+pub(crate) struct TreeCommand {
     /// Only from this budget on down
     #[arg(value_name = "PATH", add = names::budgets())]
     from: Option<String>,
@@ -122,7 +122,13 @@ budget    share  claim   standing  alloc.  unalloc.  waiting  limits
 lab       100 %  100 %   87.5 %         0         2       24
   nlp      60 %   60 %    100 % <       4         2       24
   vision   40 %   40 %  112.5 %         8         2       24  8 GPUs, contracts of 8 h";
-        assert_eq!(table(&samples::tree()).text(None), expected.replace("──────────────────────────────────────────────────────────────────────────────────────────", &"─".repeat(table(&samples::tree()).text(None).lines().nth(1).unwrap_or_default().chars().count())));
+        assert_eq!(
+            table(&samples::tree()).text(None),
+            expected.replace(
+                "──────────────────────────────────────────────────────────────────────────────────────────",
+                &"─".repeat(table(&samples::tree()).text(None).lines().nth(1).unwrap_or_default().chars().count())
+            )
+        );
     }
 
     #[test]

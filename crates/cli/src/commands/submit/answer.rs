@@ -1,6 +1,5 @@
 //! What is said about a submission.
 
-use crate::moment::long;
 use crate::names::Id;
 use crate::table::wrap;
 use stipend_server::wire::workload::{Submitted, Workload};
@@ -23,11 +22,7 @@ fn head(first: &Workload, count: usize) -> String {
         1 => format!("{} is queued", Id(first.id)),
         count => format!("{} to {}: {count} workloads are queued", Id(first.id), Id(first.id + count as u32 - 1)),
     };
-    let contract = match first.min_runtime_ms {
-        0 => "unallocated: never charged, never protected".to_owned(),
-        contract => format!("allocated, protected for {} once all members run", long(contract)),
-    };
-    format!("{which}: {}, {} for {}, {contract}", first.name, gang(first), first.budget)
+    format!("{which}: {}, {} for {}", first.name, gang(first), first.budget)
 }
 
 /// `2x8 GPUs`
@@ -50,25 +45,22 @@ mod tests {
     use crate::samples::workload;
 
     #[test]
-    fn one_workload_with_a_contract() {
-        let mut queued = workload(7);
-        queued.min_runtime_ms = 1_800_000;
-        queued.members = 2;
-        let notes = vec!["min_runtime was clamped from 12 h to 30 min, the cap of lab/nlp".to_owned(), "it starts now".to_owned()];
+    fn one_workload() {
+        let queued = Workload { members: 2, ..workload(7) };
+        let notes = vec!["its min runtime of 12 h is clamped to 30 min, by its time limit or a cap".to_owned(), "it starts now".to_owned()];
         let submitted = Submitted { workloads: vec![queued], notes };
-        let expected = "w7 is queued: train, 2x4 GPUs for lab/nlp, allocated, protected for
-  30 min once all members run
-- min_runtime was clamped from 12 h to 30 min, the cap of lab/nlp
+        let expected = "w7 is queued: train, 2x4 GPUs for lab/nlp
+- its min runtime of 12 h is clamped to 30 min, by its time limit or a
+  cap
 - it starts now";
-        assert_eq!(said(&submitted, Some(68)), expected);
+        assert_eq!(said(&submitted, Some(70)), expected);
         assert_eq!(numbers(&submitted), "w7");
     }
 
     #[test]
-    fn an_array_without() {
+    fn an_array() {
         let submitted = Submitted { workloads: vec![workload(7), workload(8)], notes: Vec::new() };
-        let expected = "w7 to w8: 2 workloads are queued: train, 4 GPUs for lab/nlp, unallocated: never charged, never protected";
-        assert_eq!(said(&submitted, None), expected);
+        assert_eq!(said(&submitted, None), "w7 to w8: 2 workloads are queued: train, 4 GPUs for lab/nlp");
         assert_eq!(numbers(&submitted), "w7\nw8");
     }
 }

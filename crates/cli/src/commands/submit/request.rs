@@ -131,7 +131,9 @@ impl Request {
         let workdir = workdir.to_str().ok_or_else(|| Failure::new("--workdir: the folder's name is not UTF-8"))?;
         submission.workdir = Some(workdir.trim_end_matches('/').to_owned()).filter(|path| !path.is_empty()).or(Some("/".into()));
         if submission.budget.is_empty() {
-            return Err(Failure::new("no budget is named").hint("name the one that pays: --budget lab/nlp/olmo; `stipend budget tree` shows them"));
+            return Err(
+                Failure::new("no budget is named").hint("name the one that pays: --budget lab/nlp/olmo; `stipend budget tree` shows them")
+            );
         }
         if submission.command.is_empty() {
             return Err(Failure::new("there is nothing to run").hint("the program comes last, behind two dashes: -- python train.py"));
@@ -218,7 +220,8 @@ fn variable_of(text: &str) -> Result<(String, String), Failure> {
     let (name, value) = match text.split_once('=') {
         Some((name, value)) => (name, value.to_owned()),
         None => {
-            let missing = || Failure::new(format!("--env {text}: there is no variable of this name here")).hint("give its value: --env NAME=VALUE");
+            let missing =
+                || Failure::new(format!("--env {text}: there is no variable of this name here")).hint("give its value: --env NAME=VALUE");
             (text, std::env::var(text).map_err(|_| missing())?)
         }
     };

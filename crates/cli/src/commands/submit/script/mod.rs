@@ -66,7 +66,8 @@ fn command(path: &Path, text: &str, arguments: Vec<String>) -> Result<Vec<String
         command.extend(["-c".into(), text.to_owned(), path.display().to_string()]);
     } else {
         let absolute = std::path::absolute(path)?;
-        let utf8 = absolute.into_os_string().into_string().map_err(|_| Failure::new(format!("{}: its name is not UTF-8", path.display())))?;
+        let utf8 =
+            absolute.into_os_string().into_string().map_err(|_| Failure::new(format!("{}: its name is not UTF-8", path.display())))?;
         command.push(utf8);
     }
     command.extend(arguments);
