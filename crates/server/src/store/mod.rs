@@ -3,20 +3,45 @@
 //! The service owns the one writer. Each batch goes in by one transaction, synced before anybody is answered or commanded. Readers have
 //! connections of their own, and never wait for the writer.
 
+mod error;
+mod folder;
+mod journal;
+mod open;
+mod program;
+mod reader;
+mod rows;
+mod schema;
+mod snapshot;
+
+pub use error::StoreError;
+pub use reader::{LineFilter, Reader, Usage, UserUsage};
+
 use crate::wire::budget::Changeset;
 use crate::wire::token::{Role, Token};
 use crate::wire::workload::{Submission, Workload};
+use error::Fault;
+use folder::Folder;
+use rusqlite::{Connection, TransactionBehavior};
 use stipend_core::event::Event;
 use stipend_core::quantity::Time;
 use stipend_core::{Plan, Scheduler};
 
 /// One step of the scheduler, in the order in which it was made: replayed, they make its state again.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub enum Step {
     /// It was told this.
     Event { at: Time, event: Event },
     /// It decided this.
     Plan { at: Time, plan: Plan },
+}
+
+impl Step {
+    /// When it was made.
+    pub fn at(&self) -> Time {
+        match self {
+            Step::Event { at, .. } | Step::Plan { at, .. } => *at,
+        }
+    }
 }
 
 /// A line of the event log (`docs/reference/event-log.md`).
@@ -80,12 +105,16 @@ pub struct WorkloadRow {
 /// All that one turn of the service changed.
 #[derive(Clone, Debug, Default)]
 pub struct Batch {
-    /// The scheduler's steps.
+    /// The scheduler's steps. The first of all is made by a scheduler that was made at that step's time, or before.
     pub steps: Vec<Step>,
+    /// The scheduler's digest after them. Now and then is enough: a replay that comes by compares it.
+    pub digest: Option<u64>,
     /// New lines of the event log; `seq` follows the last one's.
     pub lines: Vec<Line>,
     /// Changed workloads.
     pub workloads: Vec<WorkloadRow>,
+    /// Budgets that got another path, from and to; their descendants go with them. What ran in them is found at the new path.
+    pub moved: Vec<(String, String)>,
     /// New names.
     pub names: Vec<(Kind, u32, String)>,
     /// New or changed changesets.
@@ -123,6 +152,7 @@ pub struct TokenOwner {
 }
 
 /// What was found in the store at the start.
+#[derive(Debug)]
 pub struct Restored {
     /// The scheduler as it was, or `None` in a new store.
     pub scheduler: Option<Scheduler>,
@@ -130,7 +160,7 @@ pub struct Restored {
     pub epoch: u64,
     /// The number of the log's last line.
     pub last_line: u64,
-    /// When the daemon last wrote; `None` in a new store.
+    /// When the last step or snapshot was made; `None` in a new store.
     pub last_written: Option<Time>,
     /// The names.
     pub names: Vec<(Kind, u32, String)>,
@@ -146,6 +176,77 @@ pub struct Restored {
     pub tokens: Vec<(Token, [u8; 32])>,
     /// The service's own values.
     pub values: Vec<(String, String)>,
+    /// What was damaged and could be done without: for the daemon's log.
+    pub warnings: Vec<String>,
+}
+
+/// The open store, with the one connection that writes.
+#[derive(Debug)]
+pub struct Store {
+    folder: Folder,
+    conn: Connection,
+    written: Written,
+    failed: bool,
+}
+
+/// What the writer knows of what it wrote.
+#[derive(Debug)]
+struct Written {
+    program: i64,
+    last_step: u64,
+    since_snapshot: u64,
+    labels: rows::Labels,
+}
+
+/// After so many steps it is time for a snapshot.
+const SNAPSHOT_STEPS: u64 = 20_000;
+
+impl Store {
+    /// Writes a batch, whole or not at all. When this returns, it is on disk.
+    ///
+    /// # Errors
+    /// It cannot be written. Whether it is on disk is then not known before the store is opened again, so no more is taken until then.
+    pub fn commit(&mut self, batch: &Batch) -> Result<(), StoreError> {
+        self.write(|conn, written| {
+            let last = journal::append(conn, written.program, written.last_step, batch)?;
+            rows::write(conn, &mut written.labels, batch)?;
+            written.since_snapshot += last - written.last_step;
+            written.last_step = last;
+            Ok(())
+        })
+    }
+
+    /// Whether so much was written since the last snapshot that it is time for one.
+    pub fn wants_snapshot(&self) -> bool {
+        self.written.since_snapshot >= SNAPSHOT_STEPS
+    }
+
+    /// Writes the scheduler's state after all steps that were committed, so that a later start need not replay them. A clean stop ends with
+    /// one: a newer program can read it.
+    ///
+    /// # Errors
+    /// As for [`Store::commit`].
+    pub fn snapshot(&mut self, at: Time, scheduler: &Scheduler) -> Result<(), StoreError> {
+        self.write(|conn, written| {
+            snapshot::store(conn, written.program, written.last_step, at, &snapshot::pack(scheduler)?)?;
+            written.since_snapshot = 0;
+            Ok(())
+        })
+    }
+
+    /// One transaction; after one that failed there is no other.
+    fn write(&mut self, work: impl FnOnce(&Connection, &mut Written) -> Result<(), Fault>) -> Result<(), StoreError> {
+        let path = self.folder.database();
+        if self.failed {
+            return Err(StoreError::Stopped { path });
+        }
+        let done = self.conn.transaction_with_behavior(TransactionBehavior::Immediate).map_err(Fault::from).and_then(|tx| {
+            work(&tx, &mut self.written)?;
+            Ok(tx.commit()?)
+        });
+        self.failed = done.is_err();
+        done.map_err(|fault| fault.of(&path))
+    }
 }
 
 /// Why the store does not do what it should.

@@ -1,3 +1,111 @@
-//! What would become of the queue, and would have become of the past, under other budgets or knobs.
+//! What would become of the queue, and would have become of the past, under other budgets.
+//!
+//! Two answers side by side: the live state forked and projected forward, and the submissions of the last days replayed from nothing. Both run
+//! twice, as things are and with the change, and nothing of the live system is touched.
 
 pub mod project;
+pub mod replay;
+
+use crate::wire::whatif::{Gain, Move, WhatIf};
+use crate::wire::workload::{OnPreempt, Workload};
+use project::{Expected, Fate, project};
+use replay::replay;
+use std::collections::BTreeMap;
+use stipend_core::Scheduler;
+use stipend_core::event::Event;
+use stipend_core::id::{LeaseId, WorkloadId};
+use stipend_core::quantity::{Span, Time};
+use stipend_core::spec::{self, BudgetSpec};
+use stipend_sim::scenario::Recorded;
+
+/// How far the queue is projected.
+const HORIZON: Span = Span::days(14);
+
+/// Work that says nothing of its length, and has no past, is taken to run for this or twice its contract.
+const UNKNOWN: Span = Span::hours(1);
+
+/// The live state and the change, as the service hands them out.
+pub struct Fork {
+    /// All of it.
+    pub scheduler: Scheduler,
+    /// The change, found to be right.
+    pub changes: Vec<Event>,
+    /// What it changes, a line each.
+    pub difference: Vec<String>,
+    /// What has not ended, with what each expects to run, if it said so.
+    pub live: Vec<(Workload, Option<Span>)>,
+    /// The recent past, under the budgets as they are.
+    pub past: Recorded,
+    /// The budgets with the change.
+    pub changed_budgets: Vec<BudgetSpec>,
+    /// Their paths.
+    pub changed_paths: Vec<String>,
+}
+
+/// Runs everything twice and compares.
+pub fn whatif(fork: Fork) -> WhatIf {
+    let now = fork.scheduler.now();
+    let expected: BTreeMap<WorkloadId, Expected> =
+        fork.live.iter().map(|(view, stated)| (WorkloadId(view.id), expected(view, *stated, now))).collect();
+    let until = now + HORIZON;
+    let before = project(fork.scheduler.clone(), &[], expected.clone(), until);
+    let after = project(fork.scheduler, &fork.changes, expected, until);
+    let queue = fork.live.iter().map(|(view, _)| moved(view, &before, &after)).collect();
+
+    let (days, replayed) = (fork.past.measure.0 as f64 / Span::days(1).0 as f64, fork.past.jobs.len() as u64);
+    let mut changed = fork.past.clone();
+    (changed.budgets, changed.labels.budgets) = (fork.changed_budgets, fork.changed_paths);
+    let (as_it_was, with_it) = (replay(fork.past), replay(changed));
+    let budgets = with_it.iter().map(|(budget, after)| {
+        let before = as_it_was.get(budget).copied().unwrap_or_default();
+        Gain { budget: budget.clone(), before, after: *after }
+    });
+    let mut notes =
+        vec!["the projection of the queue knows no future submissions and no faults; the replay begins with empty books".to_string()];
+    if replayed == 0 {
+        notes.push("nothing was submitted in that time, so the replay says nothing".into());
+    }
+    WhatIf { difference: fork.difference, days, replayed, budgets: budgets.collect(), queue, notes }
+}
+
+fn moved(view: &Workload, before: &BTreeMap<WorkloadId, Fate>, after: &BTreeMap<WorkloadId, Fate>) -> Move {
+    let of = |fates: &BTreeMap<WorkloadId, Fate>| fates.get(&WorkloadId(view.id)).copied().unwrap_or_default();
+    let (before, after) = (of(before), of(after));
+    Move {
+        workload: view.id,
+        name: view.name.clone(),
+        budget: view.budget.clone(),
+        start_before_ms: before.start.map(|at| at.0),
+        start_after_ms: after.start.map(|at| at.0),
+        preemptions_before: before.preemptions,
+        preemptions_after: after.preemptions,
+    }
+}
+
+/// How long a workload will run: as it said, else its limit, else twice its contract.
+pub fn length(view: &Workload, stated: Option<Span>) -> Span {
+    let limit = view.time_limit_ms.map(Span);
+    stated.or(limit).unwrap_or_else(|| Span(view.min_runtime_ms * 2).max(UNKNOWN))
+}
+
+fn expected(view: &Workload, stated: Option<Span>, now: Time) -> Expected {
+    let whole = length(view, stated);
+    let is_leased = view.state.is_leased();
+    let ran = view.started_ms.filter(|_| is_leased).map_or(Span::ZERO, |started| now - Time(started));
+    Expected {
+        remaining: (whole - ran).max(Span::minutes(1)),
+        whole,
+        on_preempt: on_preempt(view.on_preempt),
+        gpus: view.members * view.gpus_per_member,
+        running: is_leased.then_some(LeaseId { workload: WorkloadId(view.id), attempt: view.attempts }),
+    }
+}
+
+/// The core's word for it.
+pub fn on_preempt(of: OnPreempt) -> spec::OnPreempt {
+    match of {
+        OnPreempt::Resume => spec::OnPreempt::Resume,
+        OnPreempt::Restart => spec::OnPreempt::Restart,
+        OnPreempt::End => spec::OnPreempt::End,
+    }
+}

@@ -10,4 +10,5 @@ pub mod length;
 pub mod node;
 pub mod page;
 pub mod token;
+pub mod whatif;
 pub mod workload;

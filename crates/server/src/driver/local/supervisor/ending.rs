@@ -1,0 +1,34 @@
+//! How a lease ends.
+
+use super::super::status::What;
+use stipend_core::event::Exit;
+
+/// What is known of it so far.
+#[derive(Default)]
+pub(super) struct Ending {
+    /// The workload said so.
+    pub done: bool,
+    /// The machine is going down, or somebody ended the supervisor: not the workload's fault.
+    pub interrupted: bool,
+    /// The first member that failed: its code or signal.
+    failure: Option<(Option<i32>, Option<i32>)>,
+}
+
+impl Ending {
+    /// A member failed. Only the first one counts: the others are stopped because of it.
+    pub(super) fn failed(&mut self, code: Option<i32>, signal: Option<i32>) {
+        self.failure.get_or_insert((code, signal));
+    }
+
+    /// The last line of the status.
+    pub(super) fn line(&self, all_ran: bool) -> What {
+        let (code, signal) = self.failure.unwrap_or((all_ran.then_some(0), None));
+        let exit = match self.failure {
+            _ if self.done => Exit::Done,
+            None if all_ran => Exit::Completed,
+            _ if self.interrupted => Exit::Infrastructure,
+            _ => Exit::Failed,
+        };
+        What::Ended { exit, code, signal }
+    }
+}

@@ -1,0 +1,163 @@
+//! The local driver with real processes, which do what real ones do.
+
+mod engine;
+
+use engine::{Engine, lease, lives, program, script, tell, until};
+use std::path::Path;
+use stipend_core::event::Exit;
+use stipend_core::quantity::Span;
+use stipend_server::driver::{Command, Driver, Member, Report};
+
+/// Not a test: the supervisors of the others, each in a process of its own.
+#[test]
+fn supervise_entry() {
+    if let Some(folder) = std::env::args().find(|argument| argument.contains("/leases/")) {
+        stipend_server::driver::local::supervise(Path::new(&folder)).expect("supervised");
+    }
+}
+
+/// Not a test: what a workload calls.
+#[test]
+fn tell_entry() {
+    use stipend_server::driver::local::{checkpoint, done, input};
+    for word in std::env::args() {
+        match word.as_str() {
+            "checkpoint" => checkpoint().expect("told"),
+            "done" => done().expect("told"),
+            "input" => input().expect("told"),
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn a_workload_runs_and_its_exit_code_and_output_are_known() {
+    let mut engine = Engine::new();
+    engine.launch(script(lease(1, 1), "echo out; echo err >&2; exit 0"));
+    engine.launch(script(lease(2, 1), "exit 7"));
+    engine.ends(lease(1, 1), Exit::Completed, Some(0), None);
+    assert_eq!(engine.output(lease(1, 1), 0), "out\nerr\n");
+    if !engine.seen.iter().any(|report| matches!(report, Report::Ended { lease: over, .. } if *over == lease(2, 1))) {
+        engine.ends(lease(2, 1), Exit::Failed, Some(7), None);
+    }
+    let of_first = engine.seen.iter().filter(|report| !matches!(report, Report::Ended { .. }));
+    let running = of_first.filter(|report| matches!(report, Report::Running { lease: running, .. } if *running == lease(1, 1)));
+    assert_eq!(running.count(), 1);
+}
+
+#[test]
+fn the_environment_says_who_and_where() {
+    let mut engine = Engine::new();
+    let mut launch = script(lease(5, 2), "env | sort");
+    launch.members = vec![Member { node: "a".into(), gpus: vec![0, 5] }, Member { node: "b".into(), gpus: vec![1, 2] }];
+    let set = &mut program(&mut launch).env;
+    set.insert("MINE".into(), "yes".into());
+    // Nobody takes other GPUs than its own.
+    set.insert("CUDA_VISIBLE_DEVICES".into(), "0,1,2,3,4,5,6,7".into());
+    engine.launch(launch);
+    engine.ends(lease(5, 2), Exit::Completed, Some(0), None);
+    let first = engine.output(lease(5, 2), 0);
+    for line in ["CUDA_VISIBLE_DEVICES=0,5", "STIPEND_RANK=0", "STIPEND_NODE=a", "MINE=yes", "STIPEND_ATTEMPT=2", "STIPEND_VIRTUAL=1"] {
+        assert!(first.lines().any(|own| own == line), "no {line} in {first}");
+    }
+    let second = engine.output(lease(5, 2), 1);
+    for line in
+        ["CUDA_VISIBLE_DEVICES=1,2", "STIPEND_RANK=1", "STIPEND_NODE=b", "STIPEND_NODES=a,b", "STIPEND_MEMBERS=2", "STIPEND_WORKLOAD=5"]
+    {
+        assert!(second.lines().any(|own| own == line), "no {line} in {second}");
+    }
+}
+
+#[test]
+fn a_stop_is_a_signal_with_a_deadline_and_the_end_comes_at_the_deadline() {
+    let mut engine = Engine::new();
+    // The first saves and goes, the second does not care.
+    engine.launch(script(
+        lease(1, 1),
+        "trap 'echo until $(cat $STIPEND_DEADLINE_FILE); exit 3' TERM; echo ready; while :; do sleep 0.01; done",
+    ));
+    engine.launch(script(lease(2, 1), "trap '' TERM; echo ready; while :; do sleep 0.01; done"));
+    for number in [1, 2] {
+        until("trap", || (engine.output(lease(number, 1), 0) == "ready\n").then_some(()));
+    }
+    engine.stop(lease(1, 1), Span::minutes(10));
+    engine.ends(lease(1, 1), Exit::Failed, Some(3), None);
+    let said = engine.output(lease(1, 1), 0);
+    let deadline: i64 = said.lines().find_map(|line| line.strip_prefix("until ")).expect("a deadline").parse().expect("seconds");
+    assert!(deadline > 1_700_000_000, "{deadline}");
+    engine.stop(lease(2, 1), Span(50));
+    engine.ends(lease(2, 1), Exit::Failed, None, Some(9));
+}
+
+#[test]
+fn workloads_outlive_the_daemon_and_lose_nothing() {
+    let mut engine = Engine::new();
+    let wait = |name: &str| format!("echo begin; while [ ! -e {}/{name} ]; do sleep 0.01; done; echo end; exit 4", engine.data.display());
+    let (first, second) = (wait("one"), wait("two"));
+    engine.launch(script(lease(1, 1), &first));
+    engine.launch(script(lease(2, 1), &second));
+    engine.running(lease(2, 1));
+    engine.driver = None;
+    std::fs::write(engine.data.join("one"), "").expect("written");
+    until("end", || std::fs::read_to_string(engine.folder(lease(1, 1)).join("status")).ok().filter(|text| text.contains("ended")));
+    engine.restart();
+    let found = engine.observe();
+    assert_eq!(found.len(), 2);
+    let end = found[0].end.expect("it ended meanwhile");
+    assert_eq!((end.exit, end.code), (Exit::Failed, Some(4)));
+    assert!(found[1].end.is_none() && found[1].running_since.is_some());
+    std::fs::write(engine.data.join("two"), "").expect("written");
+    engine.ends(lease(2, 1), Exit::Failed, Some(4), None);
+    assert_eq!(engine.output(lease(2, 1), 0), "begin\nend\n");
+}
+
+#[test]
+fn what_cannot_be_started_fails_at_once_and_says_why() {
+    let mut engine = Engine::new();
+    let mut launches: Vec<_> = (1..=3).map(|number| script(lease(number, 1), "")).collect();
+    program(&mut launches[0]).command = vec!["no-such-program".into()];
+    program(&mut launches[1]).workdir = "/no/such/folder".into();
+    program(&mut launches[2]).command = vec!["/etc/passwd".into()];
+    for (launch, why) in launches.into_iter().zip(["no such program", "/no/such/folder does not exist", "no permission"]) {
+        let of = launch.lease;
+        engine.launch(launch);
+        engine.ends(of, Exit::Failed, None, None);
+        assert!(engine.output(of, 0).contains(why), "{}", engine.output(of, 0));
+    }
+}
+
+#[test]
+fn commands_may_come_twice() {
+    let mut engine = Engine::new();
+    let launch = script(lease(1, 1), &format!("echo started; {}", tell("checkpoint")));
+    for _ in 0..3 {
+        engine.launch(launch.clone());
+    }
+    engine.ends(lease(1, 1), Exit::Completed, Some(0), None);
+    engine.launch(launch.clone());
+    engine.driver().command(Command::Forget { lease: lease(1, 1) });
+    engine.driver().command(Command::Forget { lease: lease(1, 1) });
+    // Even after it was forgotten it does not run again; its end is said again.
+    engine.launch(launch);
+    engine.ends(lease(1, 1), Exit::Completed, Some(0), None);
+    assert!(engine.observe().is_empty());
+    assert_eq!(engine.output(lease(1, 1), 0).lines().filter(|line| *line == "started").count(), 1);
+    assert!(engine.seen.iter().any(|report| matches!(report, Report::Checkpointed { .. })));
+}
+
+#[test]
+fn a_dead_supervisor_leaves_nothing_behind() {
+    let mut engine = Engine::new();
+    let path = engine.data.display().to_string();
+    engine.launch(script(
+        lease(1, 1),
+        &format!("(setsid sh -c 'echo $$ > {path}/away; exec sleep 1000' &) ; echo $$ > {path}/main; exec sleep 1000"),
+    ));
+    let (away, main) = (engine.file("away"), engine.file("main"));
+    let status = std::fs::read_to_string(engine.folder(lease(1, 1)).join("status")).expect("a status");
+    let begin: serde_json::Value = serde_json::from_str(status.lines().next().expect("a line")).expect("JSON");
+    let supervisor = i32::try_from(begin["pid"].as_i64().expect("a process")).expect("small");
+    nix::sys::signal::kill(nix::unistd::Pid::from_raw(supervisor), nix::sys::signal::Signal::SIGKILL).expect("killed");
+    engine.ends(lease(1, 1), Exit::Infrastructure, None, None);
+    assert!(!lives(&away) && !lives(&main));
+}
