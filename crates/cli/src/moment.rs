@@ -34,6 +34,13 @@ pub(crate) fn full(ms: i64) -> String {
     zoned.map_or(format!("{ms} ms"), |at: Zoned| at.strftime("%Y-%m-%d %H:%M:%S %:z").to_string())
 }
 
+/// The start of a step: a day by its date, an hour by the clock.
+pub(crate) fn date(ms: i64, step_ms: i64) -> String {
+    // Days are UTC's, as they are counted.
+    let (zone, form) = if step_ms < 86_400_000 { (TimeZone::system(), "%b %d %H:%M") } else { (TimeZone::UTC, "%b %d") };
+    Timestamp::from_millisecond(ms).map_or(format!("{ms} ms"), |at| at.to_zoned(zone).strftime(form).to_string())
+}
+
 /// A length in its largest fitting unit: `85s`, `12m`, `30h`, `5d`.
 pub(crate) fn short(ms: i64) -> String {
     let seconds = ms.max(0) / 1000;

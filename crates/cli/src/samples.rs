@@ -33,6 +33,9 @@ pub(crate) fn workload(id: u32) -> Workload {
         placement: BTreeMap::new(),
         exit_code: None,
         array: None,
+        after: Vec::new(),
+        held_by: None,
+        idle_since_ms: None,
         why: Some("all GPUs are held by work that is protected until 12:30".into()),
     }
 }

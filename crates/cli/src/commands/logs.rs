@@ -47,10 +47,13 @@ pub(super) fn print(daemon: &Daemon, id: Id, query: &Query) -> Result<(), crate:
     let mut out = io::stdout().lock();
     let mut some = [0; 16 << 10];
     loop {
-        let count = body.read(&mut some)?;
-        if count == 0 {
-            return Ok(());
-        }
+        let count = match body.read(&mut some) {
+            Ok(0) => return Ok(()),
+            Ok(count) => count,
+            // It has not written for a while.
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted) => continue,
+            Err(error) => return Err(error.into()),
+        };
         // Flushed each time: somebody may be watching.
         out.write_all(&some[..count])?;
         out.flush()?;

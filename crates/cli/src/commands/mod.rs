@@ -6,6 +6,7 @@ mod change;
 mod completions;
 mod events;
 mod explain;
+mod inside;
 mod logs;
 mod man;
 mod node;
@@ -16,7 +17,9 @@ mod show;
 mod sim;
 mod submit;
 mod token;
+mod usage;
 mod wait;
+mod whatif;
 
 pub(crate) use completions::VARIABLE as COMPLETIONS;
 
@@ -63,11 +66,17 @@ enum Command {
     Events(events::Events),
     #[command(subcommand)]
     Token(token::TokenCommand),
+    Usage(usage::UsageCommand),
+    Whatif(whatif::WhatIfCommand),
     Backup(backup::Backup),
+    Checkpoint(inside::Checkpoint),
+    Done(inside::Done),
     #[command(subcommand)]
     Sim(sim::Sim),
     Completions(completions::Completions),
     Man(man::Man),
+    #[command(hide = true)]
+    Supervise(inside::Supervise),
 }
 
 impl Cli {
@@ -89,7 +98,12 @@ impl Cli {
             Command::Pool(pool) => pool.run(),
             Command::Events(events) => events.run(),
             Command::Token(token) => token.run(),
+            Command::Usage(usage) => usage.run(),
+            Command::Whatif(whatif) => whatif.run(),
             Command::Backup(backup) => backup.run(),
+            Command::Checkpoint(checkpoint) => checkpoint.run(),
+            Command::Done(done) => done.run(),
+            Command::Supervise(supervise) => supervise.run(),
             Command::Sim(sim) => sim.run(),
             Command::Completions(completions) => completions.run(),
             Command::Man(man) => man.run(),

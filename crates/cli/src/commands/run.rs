@@ -2,7 +2,7 @@
 
 use super::submit::request::Request;
 use super::submit::{answer, queue};
-use super::wait::{has_ended, outcome};
+use super::wait::outcome;
 use super::{change, logs};
 use crate::failure::{Answer, Failure, Outcome};
 use crate::interrupt;
@@ -57,19 +57,26 @@ impl Run {
         let submitted = queue(&daemon, read.submission, None)?;
         output::note(&answer::said(&submitted, output::note_width()));
         let id = submitted.workloads.first().map(|workload| Id(workload.id)).ok_or_else(|| Failure::new("the daemon queued nothing"))?;
-        Watch { daemon, remote: self.remote, id, told: String::new(), printers: Vec::new(), cancelled: false }.run(&interrupts)
+        let printer = print(self.remote.daemon()?, id);
+        Watch { daemon, id, told: String::new(), cancelled: false }.run(&interrupts, printer)
     }
+}
+
+/// Shows its output as it comes, of all attempts. What cannot be shown is said; the workload goes on.
+fn print(daemon: Daemon, id: Id) -> JoinHandle<()> {
+    thread::spawn(move || {
+        if let Err(failure) = logs::print(&daemon, id, &Query::default().with("follow", Some(true))) {
+            output::note(&failure.to_string());
+        }
+    })
 }
 
 /// Somebody who looks at one workload until it has ended.
 struct Watch {
     daemon: Daemon,
-    remote: Remote,
     id: Id,
     /// What was said last, so that it is said once.
     told: String,
-    /// One an attempt.
-    printers: Vec<JoinHandle<()>>,
     cancelled: bool,
 }
 
@@ -81,12 +88,13 @@ enum Wish {
 }
 
 impl Watch {
-    fn run(mut self, interrupts: &Receiver<()>) -> Outcome {
+    fn run(mut self, interrupts: &Receiver<()>, printer: JoinHandle<()>) -> Outcome {
         loop {
             let workload = self.daemon.get::<Workload>(&format!("/v1/workloads/{}", self.id.0))?;
             self.look(&workload);
-            if has_ended(workload.state) {
-                self.printers.drain(..).for_each(|printer| drop(printer.join()));
+            if workload.state.is_over() {
+                // All that it wrote, and then how it ended.
+                drop(printer.join());
                 output::note(&outcome(&workload));
                 return Ok(self.code(&workload));
             }
@@ -108,23 +116,13 @@ impl Watch {
         }
     }
 
-    /// Says what is new, and shows the output of a new attempt.
+    /// Says what is new.
     fn look(&mut self, workload: &Workload) {
         let why = workload.why.as_ref().map_or(String::new(), |why| format!(": {why}"));
         let told = format!("{} is {}{why}", self.id, word(workload.state));
-        if told != self.told && !has_ended(workload.state) {
+        if told != self.told && !workload.state.is_over() {
             output::note(&crate::table::printable(&told));
             self.told = told;
-        }
-        while self.printers.len() < workload.attempts as usize {
-            let (attempt, id, remote) = (self.printers.len() + 1, self.id, self.remote.clone());
-            let query = Query::default().with("attempt", Some(attempt)).with("follow", Some(true));
-            // What cannot be shown is said; the workload goes on.
-            self.printers.push(thread::spawn(move || {
-                if let Err(failure) = remote.daemon().and_then(|daemon| logs::print(&daemon, id, &query)) {
-                    output::note(&failure.to_string());
-                }
-            }));
         }
     }
 

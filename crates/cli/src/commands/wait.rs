@@ -5,8 +5,6 @@ use crate::names::{self, Id, word};
 use crate::output::{self, Format};
 use crate::remote::{Daemon, Remote};
 use clap::Args;
-use std::thread::sleep;
-use std::time::Duration;
 use stipend_server::wire::workload::{State, Workload};
 
 /// Wait until workloads have ended. Exits with 1 if one of them did not complete.
@@ -28,16 +26,12 @@ Examples:
   stipend wait w123 w124
   stipend wait $(stipend submit -b lab/nlp -- ./prepare.sh) && echo done";
 
-/// How long nothing is asked: at first, and at most.
-const PAUSE: Duration = Duration::from_millis(100);
-const PAUSE_MAX: Duration = Duration::from_secs(2);
-
 impl Wait {
     pub(super) fn run(self) -> Outcome {
         let daemon = self.remote.daemon()?;
         let mut ended = Vec::new();
         for id in &self.ids {
-            let workload = until_ended(&daemon, *id, |_| Ok(()))?;
+            let workload = until_ended(&daemon, *id)?;
             if self.format == Format::Table {
                 output::text(&outcome(&workload))?;
             }
@@ -51,11 +45,6 @@ impl Wait {
     }
 }
 
-/// Whether it has ended for good.
-pub(super) fn has_ended(state: State) -> bool {
-    matches!(state, State::Completed | State::Failed | State::Cancelled | State::TimedOut)
-}
-
 /// `w123 failed, exit code 3`
 pub(super) fn outcome(workload: &Workload) -> String {
     let code = workload.exit_code.filter(|_| workload.state != State::Completed);
@@ -63,17 +52,13 @@ pub(super) fn outcome(workload: &Workload) -> String {
     format!("{} {}{code}", Id(workload.id), word(workload.state).replace('_', " "))
 }
 
-/// Asks for the workload until it has ended, and shows each answer to `look`.
-pub(super) fn until_ended(daemon: &Daemon, id: Id, mut look: impl FnMut(&Workload) -> Result<(), Failure>) -> Result<Workload, Failure> {
-    let mut pause = PAUSE;
+/// The workload when it has ended. The daemon answers late or again, so nothing is asked in between.
+fn until_ended(daemon: &Daemon, id: Id) -> Result<Workload, Failure> {
     loop {
-        let workload = daemon.get::<Workload>(&format!("/v1/workloads/{}", id.0))?;
-        look(&workload)?;
-        if has_ended(workload.state) {
+        let workload = daemon.get::<Workload>(&format!("/v1/workloads/{}/wait", id.0))?;
+        if workload.state.is_over() {
             return Ok(workload);
         }
-        sleep(pause);
-        pause = (pause * 3 / 2).min(PAUSE_MAX);
     }
 }
 

@@ -12,6 +12,7 @@ use crate::moment::Date;
 use crate::output::{self, Format};
 use crate::remote::{Daemon, Query, Remote};
 use clap::{Args, Subcommand};
+pub(super) use tree::percent;
 use stipend_server::wire::budget::{BudgetChange, Changeset, ChangesetRequest, Tree};
 
 /// Look at the budget tree, and change it.

@@ -93,7 +93,7 @@ fn rows(tree: &Tree) -> Vec<(Vec<&str>, &Budget, &BudgetInPool)> {
 }
 
 /// `37.5 %`, `40 %`
-pub(super) fn percent(percent: f64) -> String {
+pub(in crate::commands) fn percent(percent: f64) -> String {
     let text = format!("{percent:.2}");
     format!("{} %", text.trim_end_matches('0').trim_end_matches('.'))
 }
