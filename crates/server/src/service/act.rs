@@ -124,7 +124,7 @@ impl Service {
         }
         let submission = match &live.submission {
             Some(submission) => Arc::clone(submission),
-            None => Arc::new(self.store.submission(live.view.id).ok()??),
+            None => Arc::new(self.reader.workload(live.view.id).ok()??.submission?),
         };
         let view = &live.view;
         Some(Box::new(Launch {

@@ -29,7 +29,7 @@ struct Planned {
 impl Service {
     pub(super) fn submit(&mut self, who: &Who, key: Option<String>, submissions: Vec<Submission>, reply: Reply<Submitted>) {
         let known = key.as_ref().and_then(|key| self.keys.get(&(who.user.clone(), key.clone())).copied());
-        let known = known.or_else(|| self.store.key(&who.user, key.as_deref()?).ok().flatten());
+        let known = known.or_else(|| self.reader.key(&who.user, key.as_deref()?).ok().flatten());
         let queued = match known {
             Some((first, last)) => Ok((first..=last).collect()),
             None => self.queue(who, &submissions),

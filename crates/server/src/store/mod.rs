@@ -249,37 +249,6 @@ impl Store {
     }
 }
 
-/// Why the store does not do what it should.
-#[derive(Debug, thiserror::Error)]
-#[error("the store is a stub")]
-pub struct StoreError;
-
-/// A stub.
-#[derive(Default)]
-pub struct Store(std::collections::BTreeMap<u32, Workload>, std::collections::BTreeMap<u32, Submission>);
-
-impl Store {
-    pub fn commit(&mut self, batch: &Batch) -> Result<(), StoreError> {
-        for row in &batch.workloads {
-            self.0.insert(row.view.id, row.view.clone());
-            row.submission.as_ref().map(|s| self.1.insert(row.view.id, s.clone()));
-        }
-        Ok(())
-    }
-    pub fn snapshot(&mut self, _at: Time, _scheduler: &Scheduler) -> Result<(), StoreError> {
-        Ok(())
-    }
-    pub fn submission(&self, id: u32) -> Result<Option<Submission>, StoreError> {
-        Ok(self.1.get(&id).cloned())
-    }
-    pub fn workload(&self, id: u32) -> Result<Option<Workload>, StoreError> {
-        Ok(self.0.get(&id).cloned())
-    }
-    pub fn key(&self, _user: &str, _key: &str) -> Result<Option<(u32, u32)>, StoreError> {
-        Ok(None)
-    }
-}
-
 impl Batch {
     /// Whether there is nothing to write.
     pub fn is_empty(&self) -> bool {

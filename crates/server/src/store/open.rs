@@ -143,6 +143,7 @@ fn read(conn: &Connection) -> Result<(Restored, u64, u64), Fault> {
         last_written: journal::last_written(conn)?,
         names: names(conn)?,
         live: reader::live(conn)?,
+        last_changeset: conn.query_row("SELECT max(id) FROM changesets", [], |row| row.get::<_, Option<u64>>(0))?.unwrap_or(0),
         pending: reader::texts(conn, "SELECT json FROM changesets WHERE pending ORDER BY id", "changeset")?,
         people: reader::keyed(conn, "SELECT budget, json FROM people ORDER BY budget", "the people of budget")?,
         tokens: reader::tokens_in_force(conn)?,

@@ -101,7 +101,7 @@ impl Worker {
             Command::Protected { lease, until } => self.protected(lease, until),
             Command::Stop { lease, grace } => self.stop(lease, grace),
             Command::Forget { lease } => self.forget(lease),
-            Command::Repair { node } => {
+            Command::Repair { node, .. } => {
                 let reason = "there is no repair hook".to_string();
                 self.reports.report(Report::RepairFailed { node, reason });
             }
