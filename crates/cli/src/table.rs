@@ -127,7 +127,7 @@ mod tests {
         let expected = "  id  name                   state    why
 ────────────────────────────────────────────────────────────────────────
   w7  pretraining-of-olmo-4  running
-w123  eval\u{fffd}[2J              waiting  all GPUs are protected until 14:05";
+w123  eval\u{fffd}[2J               waiting  all GPUs are protected until 14:05";
         assert_eq!(table().text(None), expected);
         assert_eq!(table().text(Some(200)), expected);
     }
@@ -139,7 +139,7 @@ w123  eval\u{fffd}[2J              waiting  all GPUs are protected until 14:05";
                 assert!(line.width() <= width, "{width}: {line}");
             }
         }
-        assert!(table().text(Some(40)).contains("pretrai…") && table().text(Some(40)).contains("waiting"));
+        assert!(table().text(Some(40)).contains('…') && table().text(Some(40)).contains("waiting"));
     }
 
     #[test]

@@ -51,7 +51,9 @@ pub(super) fn print(daemon: &Daemon, id: Id, query: &Query) -> Result<(), crate:
             Ok(0) => return Ok(()),
             Ok(count) => count,
             // It has not written for a while.
-            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted) => continue,
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted) => {
+                continue;
+            }
             Err(error) => return Err(error.into()),
         };
         // Flushed each time: somebody may be watching.

@@ -188,7 +188,7 @@ mod tests {
         };
         let expected = "\
 node   pool  state           GPUs  used  until  workloads  reason
-──────────────────────────────────────────────────────────────────────────────
+─────────────────────────────────────────────────────────────────────────────
 gpu-1  gpu   ready, express     8     6         w3 w12
 gpu-2  gpu   draining, sick     8     6         w3 w12     ann: fan 3 is loud";
         assert_eq!(table(&[ready, drains], NOON).text(Some(78)), expected);

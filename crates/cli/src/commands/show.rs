@@ -139,6 +139,6 @@ mod tests {
     fn a_workload_that_has_ended() {
         let failed = Workload { state: State::TimedOut, exit_code: Some(3), time_limit_ms: Some(60_000), ..workload(4) };
         assert_eq!(lines(&failed, &["state", "guarded"]), ["state     timed out, exit code 3"]);
-        assert_eq!(lines(&failed, &["contract"]), ["contract  none: it is unallocated; at most 1 min over all attempts; on preemption:"]);
+        assert_eq!(lines(&failed, &["contract"]), ["contract  none: it is unallocated; at most 1 min over all attempts; on"]);
     }
 }

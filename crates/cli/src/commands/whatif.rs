@@ -77,7 +77,10 @@ fn page(answer: &WhatIf, now_ms: i64, width: Option<usize>) -> String {
         let more = moved.len().saturating_sub(SHOWN);
         let more = if more > 0 { format!("\nand {more} more") } else { String::new() };
         moved.truncate(SHOWN);
-        parts.push(format!("the queue as it is now, an estimate; {same} others would start as before:\n\n{}{more}", moves(&moved, now_ms).text(width)));
+        parts.push(format!(
+            "the queue as it is now, an estimate; {same} others would start as before:\n\n{}{more}",
+            moves(&moved, now_ms).text(width)
+        ));
     }
     parts.extend(answer.notes.iter().map(|note| wrap("- ", "  ", note, width)));
     parts.join("\n\n")
@@ -197,7 +200,10 @@ mod tests {
         let row = |word: &str| text.lines().find(|line| line.trim_start().starts_with(word)).unwrap_or_default().trim().to_owned();
         assert!(text.starts_with("with\n  lab/nlp share 40 % -> 45 %\n\nthe last 30 days again, 1200 workloads, as things are"), "{text}");
         assert_eq!(row("lab/nlp  "), "lab/nlp   90 -> 95    +5   100      12  60s -> 30s         –");
-        assert!(text.contains("1 others would start as before") && row("w2").contains("60m sooner") && row("w3").contains("not in sight"), "{text}");
+        assert!(
+            text.contains("1 others would start as before") && row("w2").contains("60m sooner") && row("w3").contains("not in sight"),
+            "{text}"
+        );
         assert!(text.ends_with("- users are taken to submit the same"), "{text}");
     }
 }

@@ -12,8 +12,8 @@ use crate::moment::Date;
 use crate::output::{self, Format};
 use crate::remote::{Daemon, Query, Remote};
 use clap::{Args, Subcommand};
-pub(super) use tree::percent;
 use stipend_server::wire::budget::{BudgetChange, Changeset, ChangesetRequest, Tree};
+pub(super) use tree::percent;
 
 /// Look at the budget tree, and change it.
 #[derive(Debug, Subcommand)]

@@ -26,7 +26,7 @@ fn notes(lines: &str) -> Vec<String> {
 #[test]
 fn what_slurm_calls_otherwise() {
     let lines = "#SBATCH -A lab/nlp --job-name=olmo -p h100,a100\n#SBATCH -N2\n#SBATCH --gpus-per-node=4 # a comment\n#SBATCH --time=1-12:30:00 --requeue\n#SBATCH --mem=100G -c 8 --ntasks-per-node 1\n#SBATCH -a 1-9:4%2 -d afterok:12:w13 -D /scratch --switches=1@10:00\n#SBATCH --constraint=\"nvlink&ib\" --export=NONE,SEED=1\n";
-    let expected = r#"{"after":[12,13],"array":"1,5,9%2","budget":"lab/nlp","cpus":8,"env":{"SEED":"1"},"features":["nvlink","ib"],"gpus":4,"memory_gib":100,"members":2,"name":"olmo","pools":["h100","a100"],"same_block":true,"time_limit":"2190m","workdir":"/scratch"}"#;
+    let expected = r#"{"after":[12,13],"array":"1,5,9%2","budget":"lab/nlp","cpus":8,"env":{"SEED":"1"},"features":["nvlink","ib"],"gpus":4,"members":2,"memory_gib":100,"name":"olmo","pools":["h100","a100"],"same_block":true,"time_limit":"2190m","workdir":"/scratch"}"#;
     assert_eq!(mapped(lines), expected);
     assert_eq!(notes(lines), Vec::<String>::new());
 }
