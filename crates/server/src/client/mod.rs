@@ -145,8 +145,15 @@ impl Client {
     /// # Errors
     /// See [`Error`].
     pub fn post_text<T: DeserializeOwned>(&self, path: &str, kind: &str, body: &str, headers: &[(&str, &str)]) -> Result<T> {
-        let body = ("POST", kind, body.as_bytes().to_vec());
-        self.read_json(path, self.send(body.0, path, Some((body.1, &body.2)), headers)?)
+        self.read_json(path, self.send("POST", path, Some((kind, body.as_bytes())), headers)?)
+    }
+
+    /// Sends something and wants to know only that it was taken.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub(crate) fn send_away(&self, path: &str, kind: &str, body: &[u8], headers: &[(&str, &str)]) -> Result<()> {
+        self.send("POST", path, Some((kind, body)), headers).map(drop)
     }
 
     /// Asks for bytes that are read as they come: output that is followed.
