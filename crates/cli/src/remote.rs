@@ -37,9 +37,7 @@ impl Remote {
     /// A way to ask it. Nothing is sent yet.
     pub(crate) fn daemon(&self) -> Result<Daemon, Failure> {
         let socket = || format!("unix:{}", data_folder().join("stipend.sock").display());
-        let address = self.server.clone().unwrap_or_else(socket);
-        let client = Client::new(&address, self.token()?).map_err(failure)?;
-        Ok(Daemon { client })
+        Daemon::at(self.server.clone().unwrap_or_else(socket), self.token()?)
     }
 
     fn token(&self) -> Result<Option<String>, Failure> {
@@ -54,6 +52,7 @@ impl Remote {
 
 /// A daemon that can be asked.
 pub(crate) struct Daemon {
+    address: String,
     client: Client,
 }
 
@@ -61,6 +60,16 @@ pub(crate) struct Daemon {
 pub(crate) type Asked<T> = Result<T, Failure>;
 
 impl Daemon {
+    fn at(address: String, token: Option<String>) -> Asked<Daemon> {
+        let client = Client::new(&address, token).map_err(failure)?;
+        Ok(Daemon { address, client })
+    }
+
+    /// The same daemon, asked with this token.
+    pub(crate) fn with_token(&self, token: String) -> Asked<Daemon> {
+        Daemon::at(self.address.clone(), Some(token))
+    }
+
     /// Reads something; `path` is escaped already.
     pub(crate) fn get<T: DeserializeOwned>(&self, path: &str) -> Asked<T> {
         self.client.get(path).map_err(failure)

@@ -4,6 +4,7 @@ mod backup;
 mod budget;
 mod change;
 mod completions;
+mod demo;
 mod events;
 mod explain;
 mod inside;
@@ -13,6 +14,7 @@ mod node;
 mod pool;
 mod queue;
 mod run;
+mod serve;
 mod show;
 mod sim;
 mod submit;
@@ -47,6 +49,8 @@ Exit codes: 0 done, 1 the thing asked about is not so, 2 the request was wrong."
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Serve(serve::Serve),
+    Demo(demo::Demo),
     Submit(submit::Submit),
     Run(run::Run),
     Queue(queue::Queue),
@@ -83,6 +87,8 @@ impl Cli {
     /// Does what was asked.
     pub(crate) fn run(self) -> Outcome {
         match self.command {
+            Command::Serve(serve) => serve.run(),
+            Command::Demo(demo) => demo.run(),
             Command::Submit(submit) => submit.run(),
             Command::Run(run) => run.run(),
             Command::Queue(queue) => queue.run(),

@@ -75,7 +75,7 @@ impl Queue {
 }
 
 /// Those that hold GPUs first, then those that wait, then those that have ended.
-pub(super) fn table(workloads: &[Workload], now_ms: i64) -> Table {
+pub(in crate::commands) fn table(workloads: &[Workload], now_ms: i64) -> Table {
     let mut table = Table::new(&[
         ("id", Column::Figures),
         ("name", Column::Shrinks),
@@ -135,7 +135,7 @@ fn contract(workload: &Workload, now_ms: i64) -> String {
 }
 
 /// `2 run on 8 GPUs, 1 waits for 4`
-pub(super) fn sums(workloads: &[Workload]) -> String {
+pub(in crate::commands) fn sums(workloads: &[Workload]) -> String {
     let of = |kind: u8| {
         let some = workloads.iter().filter(|workload| order(workload.state) == kind);
         some.fold((0, 0), |(count, gpus), workload| (count + 1, gpus + u64::from(workload.members) * u64::from(workload.gpus_per_member)))

@@ -13,7 +13,7 @@ use crate::output::{self, Format};
 use crate::remote::{Daemon, Query, Remote};
 use clap::{Args, Subcommand};
 use stipend_server::wire::budget::{BudgetChange, Changeset, ChangesetRequest, Tree};
-pub(super) use tree::percent;
+pub(super) use tree::{percent, table};
 
 /// Look at the budget tree, and change it.
 #[derive(Debug, Subcommand)]

@@ -52,7 +52,7 @@ fn is_below(path: &str, other: &str) -> bool {
 }
 
 /// One row a budget and pool; a pool is named where there are several.
-pub(super) fn table(tree: &Tree) -> Table {
+pub(in crate::commands) fn table(tree: &Tree) -> Table {
     let mut table = Table::new(&[
         ("budget", Column::Shrinks),
         ("share", Column::Figures),
