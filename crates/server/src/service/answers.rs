@@ -29,8 +29,8 @@ impl Service {
         if let Some(live) = self.live.get(id) {
             return Ok(live.view.clone());
         }
-        let stored = self.store.workload(id).map_err(|error| Problem::new(Code::Unavailable, error.to_string()))?;
-        stored.ok_or_else(|| Problem::new(Code::NotFound, format!("there is no workload w{id}")))
+        let stored = self.reader.workload(id)?;
+        stored.map(|row| row.view).ok_or_else(|| Problem::new(Code::NotFound, format!("there is no workload w{id}")))
     }
 
     /// The budget tree with its standings.

@@ -8,6 +8,7 @@ mod answers;
 mod budgets;
 mod clock;
 mod directory;
+mod fork;
 mod gates;
 mod handle;
 mod input;
@@ -19,16 +20,18 @@ mod restore;
 mod submit;
 mod tokens;
 
+pub(crate) use directory::Directory;
 pub use handle::{Handle, Who};
 pub use input::Answer;
 pub use restore::{StartError, Started, start};
+pub(crate) use submit::spec_of_submission;
 
 use crate::config::DaemonConfig;
 use crate::driver::{Command, Driver};
-use crate::store::{Batch, Line, Step, Store, StoreError, WorkloadRow};
+use crate::store::{Batch, Line, Reader, Step, Store, StoreError, WorkloadRow};
 use crate::wire::budget::Changeset;
 use clock::Clock;
-use directory::{Directory, Labels};
+use directory::Labels;
 use input::Input;
 use live::LiveTable;
 use nodes::NodeTable;
@@ -46,9 +49,6 @@ use tokio::sync::broadcast;
 /// At most so many inputs share a turn: whoever came first does not wait for a flood.
 const INPUTS_MAX: usize = 2000;
 
-/// So many steps are replayed at most after a crash.
-const STEPS_PER_SNAPSHOT: u64 = 50_000;
-
 /// So many rounds of deciding and of what follows from it fit into a turn.
 const ROUNDS_MAX: u32 = 16;
 
@@ -56,6 +56,7 @@ const ROUNDS_MAX: u32 = 16;
 pub struct Service {
     scheduler: Scheduler,
     store: Store,
+    reader: Reader,
     epoch: u64,
     driver: Box<dyn Driver>,
     config: DaemonConfig,
@@ -83,7 +84,6 @@ pub struct Service {
     commands: Vec<Command>,
     /// Something was told that may change a decision.
     stirred: bool,
-    steps: u64,
 }
 
 impl Service {
@@ -176,15 +176,13 @@ impl Service {
         if batch.is_empty() {
             return Ok(());
         }
-        self.steps += batch.steps.len() as u64;
         self.store.commit(&batch)?;
         self.keys.clear();
         for line in batch.lines {
             // Nobody may be listening.
             let _ = self.lines.send(Arc::new(line));
         }
-        if self.steps >= STEPS_PER_SNAPSHOT {
-            self.steps = 0;
+        if self.store.wants_snapshot() {
             self.store.snapshot(self.now, &self.scheduler)?;
         }
         Ok(())

@@ -9,7 +9,7 @@ use super::tokens::Tokens;
 use super::{Service, Who};
 use crate::config::Config;
 use crate::driver::{Command, Driver, ObservedLease, Reports};
-use crate::store::{Kind, Restored, Store, StoreError};
+use crate::store::{Kind, Reader, Restored, Store, StoreError};
 use crate::wire::budget::{BudgetChange, ChangesetRequest};
 use crate::wire::token::{NewToken, Role, TokenRequest};
 use crate::wire::workload::{State, Workload};
@@ -59,12 +59,13 @@ pub fn start(
     (store, restored): (Store, Restored),
     config: Config,
     administrator: &str,
-    driver: impl FnOnce(Arc<dyn Reports>) -> anyhow::Result<Box<dyn Driver>>,
+    driver: impl FnOnce(std::sync::Arc<dyn Reports>) -> anyhow::Result<Box<dyn Driver>>,
 ) -> Result<Started, StartError> {
     let (inputs, inbox) = mpsc::channel();
     let driver = driver(Arc::new(ReportSink(inputs.clone()))).map_err(|error| StartError::Engine(format!("{error:#}")))?;
     let last_written = restored.last_written;
-    let mut service = Service::restored(store, restored, driver, &config);
+    let reader = store.reader()?;
+    let mut service = Service::restored((store, reader), restored, driver, &config);
     service.now = service.clock.look().now;
     service.settle(last_written)?;
     service.configure(&config)?;
@@ -77,7 +78,7 @@ pub fn start(
 }
 
 impl Service {
-    fn restored(store: Store, restored: Restored, driver: Box<dyn Driver>, config: &Config) -> Service {
+    fn restored((store, reader): (Store, Reader), restored: Restored, driver: Box<dyn Driver>, config: &Config) -> Service {
         let clock = Clock::new(restored.last_written);
         let now = restored.last_written.unwrap_or(super::clock::machine());
         let scheduler = restored.scheduler.unwrap_or_else(|| Scheduler::new(now));
@@ -89,6 +90,7 @@ impl Service {
             next_workload: scheduler.next_workload().0,
             scheduler,
             store,
+            reader,
             epoch: restored.epoch,
             driver,
             config: config.daemon.clone(),
@@ -109,7 +111,6 @@ impl Service {
             after: Vec::new(),
             commands: Vec::new(),
             stirred: true,
-            steps: 0,
         }
     }
 

@@ -3,6 +3,23 @@
 //! The service owns the one writer. Each batch goes in by one transaction, synced before anybody is answered or commanded. Readers have
 //! connections of their own, and never wait for the writer.
 
+mod backup;
+mod error;
+mod folder;
+mod journal;
+mod open;
+mod program;
+mod reader;
+mod rows;
+mod schema;
+mod snapshot;
+mod writer;
+
+pub use backup::{check, restore};
+pub use error::StoreError;
+pub use reader::{LineFilter, Reader, Usage, UserUsage};
+pub use writer::Store;
+
 use crate::wire::budget::Changeset;
 use crate::wire::token::{Role, Token};
 use crate::wire::workload::{Submission, Workload};
@@ -11,12 +28,21 @@ use stipend_core::quantity::Time;
 use stipend_core::{Plan, Scheduler};
 
 /// One step of the scheduler, in the order in which it was made: replayed, they make its state again.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub enum Step {
     /// It was told this.
     Event { at: Time, event: Event },
     /// It decided this.
     Plan { at: Time, plan: Plan },
+}
+
+impl Step {
+    /// When it was made.
+    pub fn at(&self) -> Time {
+        match self {
+            Step::Event { at, .. } | Step::Plan { at, .. } => *at,
+        }
+    }
 }
 
 /// A line of the event log (`docs/reference/event-log.md`).
@@ -80,12 +106,16 @@ pub struct WorkloadRow {
 /// All that one turn of the service changed.
 #[derive(Clone, Debug, Default)]
 pub struct Batch {
-    /// The scheduler's steps.
+    /// The scheduler's steps. The first of all is made by a scheduler that was made at that step's time, or before.
     pub steps: Vec<Step>,
+    /// The scheduler's digest after them. Now and then is enough: a replay that comes by compares it.
+    pub digest: Option<u64>,
     /// New lines of the event log; `seq` follows the last one's.
     pub lines: Vec<Line>,
     /// Changed workloads.
     pub workloads: Vec<WorkloadRow>,
+    /// Budgets that got another path, from and to; their descendants go with them. What ran in them is found at the new path.
+    pub moved: Vec<(String, String)>,
     /// New names.
     pub names: Vec<(Kind, u32, String)>,
     /// New or changed changesets.
@@ -123,6 +153,7 @@ pub struct TokenOwner {
 }
 
 /// What was found in the store at the start.
+#[derive(Debug)]
 pub struct Restored {
     /// The scheduler as it was, or `None` in a new store.
     pub scheduler: Option<Scheduler>,
@@ -130,7 +161,7 @@ pub struct Restored {
     pub epoch: u64,
     /// The number of the log's last line.
     pub last_line: u64,
-    /// When the daemon last wrote; `None` in a new store.
+    /// When the last step or snapshot was made; `None` in a new store.
     pub last_written: Option<Time>,
     /// The names.
     pub names: Vec<(Kind, u32, String)>,
@@ -146,51 +177,6 @@ pub struct Restored {
     pub tokens: Vec<(Token, [u8; 32])>,
     /// The service's own values.
     pub values: Vec<(String, String)>,
-}
-
-/// Why the store does not do what it should.
-#[derive(Debug, thiserror::Error)]
-#[error("the store is a stub")]
-pub struct StoreError;
-
-/// A stub.
-#[derive(Default)]
-pub struct Store(std::collections::BTreeMap<u32, Workload>, std::collections::BTreeMap<u32, Submission>);
-
-impl Store {
-    pub fn commit(&mut self, batch: &Batch) -> Result<(), StoreError> {
-        for row in &batch.workloads {
-            self.0.insert(row.view.id, row.view.clone());
-            row.submission.as_ref().map(|s| self.1.insert(row.view.id, s.clone()));
-        }
-        Ok(())
-    }
-    pub fn snapshot(&mut self, _at: Time, _scheduler: &Scheduler) -> Result<(), StoreError> {
-        Ok(())
-    }
-    pub fn submission(&self, id: u32) -> Result<Option<Submission>, StoreError> {
-        Ok(self.1.get(&id).cloned())
-    }
-    pub fn workload(&self, id: u32) -> Result<Option<Workload>, StoreError> {
-        Ok(self.0.get(&id).cloned())
-    }
-    pub fn key(&self, _user: &str, _key: &str) -> Result<Option<(u32, u32)>, StoreError> {
-        Ok(None)
-    }
-}
-
-impl Batch {
-    /// Whether there is nothing to write.
-    pub fn is_empty(&self) -> bool {
-        self.steps.is_empty()
-            && self.lines.is_empty()
-            && self.workloads.is_empty()
-            && self.names.is_empty()
-            && self.changesets.is_empty()
-            && self.people.is_empty()
-            && self.tokens.is_empty()
-            && self.keys.is_empty()
-            && self.charges.is_empty()
-            && self.values.is_empty()
-    }
+    /// What was damaged and could be done without: for the daemon's log.
+    pub warnings: Vec<String>,
 }

@@ -12,6 +12,7 @@ mod node_list;
 pub(crate) mod overrides;
 mod per_pool;
 mod pool;
+mod recorded;
 mod replay;
 mod resolve;
 mod rivals;
@@ -37,6 +38,7 @@ pub use cluster::{Cluster, parse_part};
 pub use error::ScenarioError;
 pub use length::parse_length;
 pub use overrides::nearest;
+pub use recorded::{Recorded, RecordedJob};
 pub use rivals::Rivals;
 pub use source::Place;
 

@@ -1,0 +1,3 @@
+//! The store on real files.
+
+mod basics;
