@@ -171,6 +171,10 @@ pub(super) fn why_not(program: &Program, which: Which, error: &io::Error) -> Str
     }
     match error.kind() {
         io::ErrorKind::NotFound => format!("cannot start {name}: no such program"),
+        // One folder of the search path that may not be entered is enough for this error.
+        io::ErrorKind::PermissionDenied if !name.contains('/') => {
+            format!("cannot start {name}: no such program, or no permission to run it")
+        }
         io::ErrorKind::PermissionDenied => format!("cannot start {name}: no permission to run it, or to enter {}", program.workdir),
         _ => format!("cannot start {name}: {error}"),
     }
