@@ -4,10 +4,12 @@
 //! everything into the [`store`] in one transaction, and only then answers and commands the [`driver`].
 //! Whoever only reads either asks the service, or reads the store through a connection of its own.
 
+pub mod client;
 pub mod config;
 pub mod driver;
 pub mod http;
 pub mod record;
+pub mod serve;
 pub mod service;
 pub mod store;
 pub mod whatif;

@@ -3,7 +3,7 @@
 use super::length::Length;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 
 /// One value for all pools, or one a pool by name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -147,4 +147,30 @@ pub struct Changeset {
     pub budgets: Vec<BudgetChange>,
     /// What it changed, a line each: `lab/nlp share 40 % -> 50 %`.
     pub difference: Vec<String>,
+}
+
+/// Whether a change is made or only looked at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields, default)]
+#[into_params(parameter_in = Query)]
+pub struct DryRun {
+    /// Only say what it would change.
+    pub dry_run: bool,
+}
+
+/// How a sheet is taken in.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields, default)]
+#[into_params(parameter_in = Query)]
+pub struct SheetImport {
+    /// The version that the sheet was exported from; default: the tree as it is now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub based_on: Option<u32>,
+    /// Why.
+    pub reason: String,
+    /// From when on; default: now. Milliseconds since 1970.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub effective_ms: Option<i64>,
+    /// Only say what it would change.
+    pub dry_run: bool,
 }

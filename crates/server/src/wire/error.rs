@@ -19,7 +19,7 @@ pub struct Problem {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Code {
-    /// The request cannot be read, or a value is not allowed (400).
+    /// The request cannot be read, or a value is not allowed (400, 405, 408, 415).
     Invalid,
     /// No valid token (401).
     Unauthenticated,
@@ -29,12 +29,14 @@ pub enum Code {
     NotFound,
     /// The thing is not in a state where this can be done, or changed meanwhile (409, 412).
     Conflict,
-    /// Too large (413).
+    /// Too large (413, 414).
     TooLarge,
     /// Too many requests, or too much waiting (429).
     TooMany,
     /// The daemon is starting, stopping, or cannot write (503).
     Unavailable,
+    /// A defect of the daemon (500).
+    Internal,
 }
 
 impl Problem {

@@ -6,9 +6,11 @@
 
 pub mod budget;
 pub mod error;
+pub mod event;
 pub mod length;
 pub mod node;
 pub mod page;
 pub mod token;
+pub mod usage;
 pub mod whatif;
 pub mod workload;

@@ -16,6 +16,7 @@ pub struct Page<T> {
 /// Which part.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields, default)]
+#[into_params(parameter_in = Query)]
 pub struct Cursor {
     /// From the answer before.
     pub cursor: Option<String>,

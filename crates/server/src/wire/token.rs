@@ -62,3 +62,16 @@ pub struct Token {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub revoked_ms: Option<i64>,
 }
+
+/// Who asks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct WhoAmI {
+    /// Their name.
+    pub user: String,
+    /// What they may do at all.
+    pub role: Role,
+    /// Budgets that name them a manager: they change what is below.
+    pub manages: Vec<String>,
+    /// Budgets that name them a member: they submit to these and to what is below.
+    pub member_of: Vec<String>,
+}

@@ -110,6 +110,16 @@ pub struct Submission {
     pub restore_command: Vec<String>,
 }
 
+/// One workload or several.
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+#[serde(untagged)]
+pub enum Submissions {
+    /// One.
+    One(Box<Submission>),
+    /// At most 10,000.
+    Several(Vec<Submission>),
+}
+
 /// The answer to a submission: what was queued, and what will happen.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Submitted {
@@ -168,6 +178,12 @@ pub struct Workload {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time_limit_ms: Option<i64>,
     /// As stated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expected_runtime_ms: Option<i64>,
+    /// How long its ended attempts held their GPUs, all together.
+    #[serde(default)]
+    pub ran_ms: i64,
+    /// As stated.
     pub on_preempt: OnPreempt,
     /// As stated.
     pub priority: i16,
@@ -213,6 +229,16 @@ pub struct Workload {
     pub why: Option<String>,
 }
 
+/// A workload with how it was submitted.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Detail {
+    /// As lists show it.
+    #[serde(flatten)]
+    pub workload: Workload,
+    /// As it was submitted. The values of the environment are shown to its owner and to administrators only.
+    pub submission: Submission,
+}
+
 /// Which element of which array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ArrayIndex {
@@ -228,6 +254,7 @@ pub struct ArrayIndex {
 /// Which workloads to list.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields, default)]
+#[into_params(parameter_in = Query)]
 pub struct Filter {
     /// Only this user's.
     pub user: Option<String>,
@@ -243,6 +270,42 @@ pub struct Filter {
     pub cursor: Option<String>,
     /// At most so many, 1 to 1000. Default 100.
     pub limit: Option<u32>,
+}
+
+/// How a workload is cancelled.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields, default)]
+#[into_params(parameter_in = Query)]
+pub struct Cancel {
+    /// Why, for its owner; at most 500 characters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// How long to wait for a workload's end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields, default)]
+#[into_params(parameter_in = Query)]
+pub struct Wait {
+    /// Seconds; 50 at most, and by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeout_s: Option<u32>,
+}
+
+/// Which output.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields, default)]
+#[into_params(parameter_in = Query)]
+pub struct Output {
+    /// Of which member, by rank. Default 0.
+    pub member: u32,
+    /// Of which attempt, from 1. Default: the last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub attempt: Option<u32>,
+    /// From this byte on.
+    pub offset: u64,
+    /// Go on as the program writes, through all further attempts, until the workload has ended.
+    pub follow: bool,
 }
 
 impl State {

@@ -28,6 +28,18 @@ impl Reader {
         self.told(self.find_lines(filter, limit))
     }
 
+    /// The number of the last line; 0 in an empty log.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn last_line(&self) -> Result<u64, Problem> {
+        let last = || -> Result<_, Fault> {
+            let mut select = self.conn.prepare_cached("SELECT max(seq) FROM lines")?;
+            Ok(select.query_row([], |row| row.get::<_, Option<u64>>(0))?.unwrap_or(0))
+        };
+        self.told(last())
+    }
+
     fn find_lines(&self, filter: &LineFilter, limit: u32) -> Result<Vec<Line>, Fault> {
         // Time never goes back in the log, so a time is a place in it.
         let from = filter.from_ms.map(|at| self.first_at(at)).transpose()?.unwrap_or(0);
