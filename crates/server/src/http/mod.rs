@@ -192,7 +192,8 @@ async fn bounded(request: Request, next: Next) -> Response {
         return Refusal::new(StatusCode::URI_TOO_LONG, Code::TooLarge, message).into_response();
     }
     tokio::time::timeout(PATIENCE, next.run(request)).await.unwrap_or_else(|_| {
-        let message = format!("no answer within {} s: the daemon is busy, or its disk is; what was asked for may still be done", PATIENCE.as_secs());
+        let message =
+            format!("no answer within {} s: the daemon is busy, or its disk is; what was asked for may still be done", PATIENCE.as_secs());
         Refusal::new(StatusCode::SERVICE_UNAVAILABLE, Code::Unavailable, message).retry_after(10).into_response()
     })
 }

@@ -53,14 +53,17 @@ pub(super) async fn logs(
         return Err(Problem::new(Code::Conflict, format!("w{id} has not had an attempt {}, so it has no output", attempt.max(1))).into());
     }
     if output.member >= workload.members {
-        return Err(Problem::new(Code::NotFound, format!("w{id} has {} members; the last is {}", workload.members, workload.members - 1)).into());
+        return Err(
+            Problem::new(Code::NotFound, format!("w{id} has {} members; the last is {}", workload.members, workload.members - 1)).into()
+        );
     }
     // Rights come first: nobody waits for output that they may not read.
     match api.handle.output(who.clone(), id, Some(attempt.max(1)), output.member).await {
         Err(problem) if !(problem.code == Code::NotFound && output.follow) => return Err(problem.into()),
         _ => {}
     }
-    let tail = Tail { api, who, id, member: output.member, attempt: attempt.max(1), parts: None, offset: output.offset, to, _counted: counted };
+    let tail =
+        Tail { api, who, id, member: output.member, attempt: attempt.max(1), parts: None, offset: output.offset, to, _counted: counted };
     tokio::spawn(tail.run(output.follow));
     Ok((headers, Body::from_stream(ReceiverStream::new(body))).into_response())
 }

@@ -78,7 +78,8 @@ fn places(headers: &csv::StringRecord) -> Result<[Option<usize>; COLUMNS.len()],
     for (place, header) in headers.iter().enumerate().filter(|(_, header)| !header.is_empty()) {
         let name = header.to_lowercase();
         let Some(column) = COLUMNS.iter().position(|column| *column == name) else {
-            let near = nearest(&name, &COLUMNS).map_or_else(|| format!("columns are {}", COLUMNS.join(", ")), |near| format!("did you mean {near}?"));
+            let near = nearest(&name, &COLUMNS)
+                .map_or_else(|| format!("columns are {}", COLUMNS.join(", ")), |near| format!("did you mean {near}?"));
             return Err(format!("line 1: there is no column `{header}`; {near}"));
         };
         if places[column].replace(place).is_some() {
@@ -149,7 +150,8 @@ impl Row<'_> {
     }
 
     fn pool(&self, tree: &Tree) -> Result<String, String> {
-        let pools: Vec<&str> = tree.budgets.first().map_or(Vec::new(), |budget| budget.pools.iter().map(|pool| pool.pool.as_str()).collect());
+        let pools: Vec<&str> =
+            tree.budgets.first().map_or(Vec::new(), |budget| budget.pools.iter().map(|pool| pool.pool.as_str()).collect());
         match (self.cells[POOL].unwrap_or_default(), &pools[..]) {
             ("", [only]) => Ok((*only).into()),
             ("", _) => Err(self.wrong(POOL, &format!("it is empty; pools are {}", pools.join(", ")))),
@@ -173,7 +175,9 @@ impl Row<'_> {
     fn length(&self, cell: &str) -> Result<Option<Length>, String> {
         match cell {
             "" | "none" => Ok(None),
-            _ => parse_length(cell).map(|length| Some(Length(length))).ok_or_else(|| self.wrong(MIN_RUNTIME_MAX, "expected a length such as 8h")),
+            _ => parse_length(cell)
+                .map(|length| Some(Length(length)))
+                .ok_or_else(|| self.wrong(MIN_RUNTIME_MAX, "expected a length such as 8h")),
         }
     }
 

@@ -70,10 +70,7 @@ pub(super) async fn usage(State(api): State<Arc<Api>>, _: Known, Params(filter):
     let tree = api.handle.tree().await?;
     check(&tree, &filter)?;
     let pools: Vec<String> = api.handle.pools().await?.into_iter().map(|pool| pool.name).collect();
-    let (charged, running) = api
-        .past
-        .read(move |records| Ok((records.usage(steps.from_ms, steps.to_ms())?, running(records)?)))
-        .await?;
+    let (charged, running) = api.past.read(move |records| Ok((records.usage(steps.from_ms, steps.to_ms())?, running(records)?))).await?;
     let paths: HashMap<u32, &str> = tree.budgets.iter().map(|budget| (budget.id, budget.path.as_str())).collect();
     let mut sums = Sums::new();
     for hour in charged {
@@ -128,7 +125,10 @@ fn add(sums: &mut Sums, leaf: &str, pool: &str, steps: Steps, at_ms: i64, gpu_ms
 fn rows(tree: &Tree, filter: &UsageFilter, steps: Steps, sums: &Sums) -> Vec<BudgetUsage> {
     let hours = |gpu_ms: i64| gpu_ms as f64 / HOUR_MS as f64;
     let below = |path: &str| {
-        filter.budget.as_ref().is_none_or(|budget| path == budget || path.strip_prefix(budget.as_str()).is_some_and(|rest| rest.starts_with('/')))
+        filter
+            .budget
+            .as_ref()
+            .is_none_or(|budget| path == budget || path.strip_prefix(budget.as_str()).is_some_and(|rest| rest.starts_with('/')))
     };
     let of_pools = tree.budgets.iter().filter(|budget| below(&budget.path));
     let of_pools = of_pools.flat_map(|budget| budget.pools.iter().map(move |pool| (budget, pool)));

@@ -3,8 +3,8 @@
 //! Each receiver has its own follower of the log and its own order: a line is sent until it is taken or its tries are used up, then the next.
 //! A receiver that is slow or gone delays nobody else; what it is behind waits in the log. There is no TLS: put a proxy between.
 
-use super::{Api, stopped};
 use super::follow::Follower;
+use super::{Api, stopped};
 use crate::client::Client;
 use crate::config::Webhook;
 use crate::store::Line;

@@ -170,4 +170,3 @@ impl Api {
         Ok(Detail { workload: row.view, submission: row.submission.unwrap_or_default() })
     }
 }
-

@@ -201,7 +201,7 @@ pub struct Workload {
     /// How often it was preempted.
     pub preemptions: u32,
     /// Nodes of the present or last attempt with the GPUs on each.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
     pub placement: BTreeMap<String, Vec<u8>>,
     /// The exit code of the last attempt.
     #[serde(skip_serializing_if = "Option::is_none")]

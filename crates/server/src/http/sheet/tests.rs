@@ -33,10 +33,7 @@ fn tree() -> Tree {
 #[test]
 fn what_is_exported_changes_nothing() {
     let sheet = write(&tree());
-    assert_eq!(
-        sheet.lines().nth(3).unwrap(),
-        "1,lab/nlp,h100,12.5,64,,90m,priority,ada bob,"
-    );
+    assert_eq!(sheet.lines().nth(3).unwrap(), "1,lab/nlp,h100,12.5,64,,90m,priority,ada bob,");
     assert_eq!(read(&sheet, &tree()).unwrap(), []);
     // As a spreadsheet of another country writes it.
     let foreign = sheet.replace(',', ";").replace("12.5", "12,5");
