@@ -12,6 +12,8 @@ pub(crate) enum Answer {
     Yes,
     /// The thing asked about is not so.
     No,
+    /// Another program's exit code, handed on.
+    Code(u8),
 }
 
 impl From<Answer> for ExitCode {
@@ -19,6 +21,7 @@ impl From<Answer> for ExitCode {
         match answer {
             Answer::Yes => ExitCode::SUCCESS,
             Answer::No => ExitCode::from(1),
+            Answer::Code(code) => ExitCode::from(code),
         }
     }
 }

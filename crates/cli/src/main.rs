@@ -5,15 +5,26 @@
 mod commands;
 mod cores;
 mod failure;
+mod interrupt;
+mod moment;
+mod names;
+mod narrative;
 mod output;
 mod progress;
+mod remote;
+#[cfg(test)]
+mod samples;
 mod simulation;
+mod table;
 
-use clap::Parser;
-use commands::Cli;
+use clap::{CommandFactory, Parser};
+use clap_complete::CompleteEnv;
+use commands::{COMPLETIONS, Cli};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    // A shell that completes a line asks in its own way, and gets nothing else.
+    CompleteEnv::with_factory(Cli::command).var(COMPLETIONS).complete();
     // What clap refuses it prints itself, and exits with 2.
     match Cli::parse().run() {
         Ok(answer) => answer.into(),

@@ -17,6 +17,19 @@ pub(crate) enum Format {
     Json,
 }
 
+/// How wide lines may be: as `COLUMNS` says, as the terminal is, or without a limit where stdout is none.
+pub(crate) fn width() -> Option<usize> {
+    let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok()).filter(|columns| *columns > 0);
+    columns.or_else(|| terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0)))
+}
+
+/// The same for what is said beside the data, at most 100.
+pub(crate) fn note_width() -> Option<usize> {
+    let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok()).filter(|columns| *columns > 0);
+    let width = columns.or_else(|| terminal_size::terminal_size_of(io::stderr()).map(|(width, _)| usize::from(width.0)));
+    width.map(|width: usize| width.min(100))
+}
+
 /// Prints bytes as they are.
 pub(crate) fn bytes(bytes: &[u8]) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();

@@ -9,6 +9,7 @@ pub mod config;
 pub mod driver;
 pub mod http;
 pub mod record;
+pub mod serve;
 pub mod service;
 pub mod store;
 pub mod whatif;

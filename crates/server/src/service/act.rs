@@ -164,6 +164,7 @@ impl Service {
         live.is_over = true;
         self.over.push(id.0);
         if let Some(attempt) = attempt {
+            live.view.ran_ms += live.view.started_ms.map_or(0, |started| now - started);
             self.commands.push(Command::Forget { lease: LeaseId { workload: id, attempt } });
         }
     }

@@ -13,10 +13,10 @@ use stipend_core::spec::{self, BudgetSpec, LeafOrder, PoolShare};
 use stipend_sim::refusal::Refusal;
 
 /// A changeset with its paths resolved in one version of the tree.
-struct Resolved {
-    change: spec::Changeset,
+pub(super) struct Resolved {
+    pub(super) change: spec::Changeset,
     people: Vec<(BudgetId, People)>,
-    difference: Vec<String>,
+    pub(super) difference: Vec<String>,
 }
 
 impl Service {
@@ -169,7 +169,7 @@ impl Service {
     }
 
     /// Finds what a changeset means in one version of the tree.
-    fn resolve(&self, tree: &BudgetTree, changeset: &Changeset) -> Answer<Resolved> {
+    pub(super) fn resolve(&self, tree: &BudgetTree, changeset: &Changeset) -> Answer<Resolved> {
         let mut specs: Vec<(String, BudgetSpec)> = Vec::new();
         let (mut people, mut difference) = (Vec::new(), Vec::new());
         let mut next = tree.top_down().map(|budget| budget.spec.id.0 + 1).max().unwrap_or(0);

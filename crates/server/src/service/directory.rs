@@ -17,14 +17,14 @@ use super::Who;
 const EVERYBODY: &str = "*";
 
 /// Names of one kind by number, and numbers by name.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Table {
     names: Vec<String>,
     numbers: HashMap<String, u32>,
 }
 
 /// Names and people.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Directory {
     tables: [Table; 5],
     people: BTreeMap<BudgetId, People>,

@@ -5,10 +5,12 @@ use super::input::{Answer, Input, Reply};
 use super::tokens::{Bearers, hash};
 use crate::driver::{Report, Reports};
 use crate::store::Line;
+use crate::whatif::Fork;
 use crate::wire::budget::{Changeset, ChangesetRequest, Tree};
 use crate::wire::error::{Code, Problem};
 use crate::wire::node::{DrainRequest, Node, Pool};
 use crate::wire::token::{NewToken, Role, Token, TokenRequest};
+use crate::wire::whatif::WhatIfRequest;
 use crate::wire::workload::{Submission, Submitted, Workload};
 use std::path::PathBuf;
 use std::sync::mpsc::Sender;
@@ -123,6 +125,11 @@ impl Handle {
     /// Where the output of a member of an attempt is kept (the last attempt by default), if somebody may read it.
     pub async fn output(&self, who: Who, workload: u32, attempt: Option<u32>, member: u32) -> Answer<PathBuf> {
         self.ask(move |service| service.output(&who, workload, attempt, member)).await
+    }
+
+    /// Everything that is needed to say what a change would bring: [`whatif`](crate::whatif::whatif) says it, and takes a while.
+    pub async fn fork(&self, who: Who, request: WhatIfRequest) -> Answer<Fork> {
+        self.ask(move |service| service.fork(&who, request)).await
     }
 
     /// New lines of the event log from now on. Whoever falls behind reads what it missed from the store.

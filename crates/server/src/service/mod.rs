@@ -8,6 +8,7 @@ mod answers;
 mod budgets;
 mod clock;
 mod directory;
+mod fork;
 mod gates;
 mod handle;
 mod input;
@@ -19,16 +20,18 @@ mod restore;
 mod submit;
 mod tokens;
 
+pub(crate) use directory::Directory;
 pub use handle::{Handle, Who};
 pub use input::Answer;
 pub use restore::{StartError, Started, start};
+pub(crate) use submit::spec_of_submission;
 
 use crate::config::DaemonConfig;
 use crate::driver::{Command, Driver};
 use crate::store::{Batch, Line, Reader, Step, Store, StoreError, WorkloadRow};
 use crate::wire::budget::Changeset;
 use clock::Clock;
-use directory::{Directory, Labels};
+use directory::Labels;
 use input::Input;
 use live::LiveTable;
 use nodes::NodeTable;

@@ -59,10 +59,10 @@ pub fn start(
     (store, restored): (Store, Restored),
     config: Config,
     administrator: &str,
-    driver: impl FnOnce(Box<dyn Reports>) -> anyhow::Result<Box<dyn Driver>>,
+    driver: impl FnOnce(std::sync::Arc<dyn Reports>) -> anyhow::Result<Box<dyn Driver>>,
 ) -> Result<Started, StartError> {
     let (inputs, inbox) = mpsc::channel();
-    let driver = driver(Box::new(ReportSink(inputs.clone()))).map_err(|error| StartError::Engine(format!("{error:#}")))?;
+    let driver = driver(Arc::new(ReportSink(inputs.clone()))).map_err(|error| StartError::Engine(format!("{error:#}")))?;
     let last_written = restored.last_written;
     let reader = store.reader()?;
     let mut service = Service::restored((store, reader), restored, driver, &config);

@@ -3,12 +3,12 @@
 use super::gates::gate;
 use super::input::{Answer, Reply};
 use super::live::{ARRAY, Live, program};
-use super::{Service, Who};
+use super::{Directory, Service, Who};
 use crate::store::Kind;
 use crate::wire::error::{Code, Problem};
 use crate::wire::workload::{ArrayIndex, Kind as WireKind, OnPreempt, Start, State, Submission, Submitted, Workload};
 use std::sync::Arc;
-use stipend_core::budget::Budget;
+use stipend_core::budget::{Budget, BudgetTree};
 use stipend_core::event::Event;
 use stipend_core::id::{PoolId, UserId, WorkloadId};
 use stipend_core::quantity::Span;
@@ -81,19 +81,9 @@ impl Service {
         self.directory.may_submit(who, budget)?;
         let (indexes, at_most) = submission.array.as_deref().map_or(Ok((Vec::new(), None)), array)?;
         let after = self.unfinished(&submission.after)?;
-        let pools = self.pools_of(submission, budget)?;
-        let features = self.directory.features(&submission.features)?;
-        let gang = Gang {
-            members: submission.members.unwrap_or(1),
-            gpus_per_member: submission.gpus.unwrap_or(1),
-            cpus_per_member: submission.cpus.unwrap_or(0),
-            memory_per_member: submission.memory_gib.unwrap_or(0) << 30,
-            features,
-            same_block: submission.same_block,
-        };
-        let budget = budget.spec.id;
         let user = UserId(self.directory.number(Kind::User, &who.user));
-        let spec = Arc::new(spec(submission, (budget, user), pools, gang));
+        let budget = self.directory.budget(self.scheduler.tree(), &submission.budget)?;
+        let spec = Arc::new(resolved(&self.directory, budget, submission, user)?);
         self.scheduler.check(&spec).map_err(|rejection| Problem::new(Code::Invalid, self.sentence(&rejection)))?;
         self.driver.check(&program(submission, &view(submission, who, 0, 0))).map_err(|message| Problem::new(Code::Invalid, message))?;
         Ok(Planned { submission: Arc::new(submission.clone()), spec, after, indexes, at_most })
@@ -114,15 +104,6 @@ impl Service {
             }
         }
         Ok(waits_for)
-    }
-
-    /// The pools that a submission names, else those in which its budget has a claim, else all.
-    fn pools_of(&self, submission: &Submission, budget: &Budget) -> Answer<Pools> {
-        let named = submission.pools.iter().map(|name| self.directory.pool(name)).collect::<Answer<Vec<PoolId>>>()?;
-        let all = || (0..self.directory.names(Kind::Pool).len()).map(|number| PoolId(number as u16));
-        let funded: Vec<PoolId> = all().filter(|pool| budget.claim(*pool).0 > 0).collect();
-        let pools = [named, funded, all().collect()].into_iter().find(|pools| !pools.is_empty()).unwrap_or_default();
-        Pools::from_order(&pools).ok_or_else(|| Problem::new(Code::Unavailable, "there is no pool yet"))
     }
 
     fn queue_planned(&mut self, who: &Who, planned: &Planned, ids: &mut Vec<u32>) -> Answer<()> {
@@ -159,6 +140,36 @@ impl Service {
         }
         Ok(Submitted { workloads, notes })
     }
+}
+
+/// A submission with its names resolved.
+fn resolved(directory: &Directory, budget: &Budget, submission: &Submission, user: UserId) -> Answer<WorkloadSpec> {
+    let pools = pools_of(directory, submission, budget)?;
+    let gang = Gang {
+        members: submission.members.unwrap_or(1),
+        gpus_per_member: submission.gpus.unwrap_or(1),
+        cpus_per_member: submission.cpus.unwrap_or(0),
+        memory_per_member: submission.memory_gib.unwrap_or(0) << 30,
+        features: directory.features(&submission.features)?,
+        same_block: submission.same_block,
+    };
+    Ok(spec(submission, (budget.spec.id, user), pools, gang))
+}
+
+/// A submission of the past, if all that it names still exists.
+pub(crate) fn spec_of_submission(directory: &Directory, tree: &BudgetTree, submission: &Submission, user: &str) -> Option<WorkloadSpec> {
+    let budget = directory.budget(tree, &submission.budget).ok()?;
+    let user = UserId(directory.find(Kind::User, user)?);
+    resolved(directory, budget, submission, user).ok()
+}
+
+/// The pools that a submission names, else those in which its budget has a claim, else all.
+fn pools_of(directory: &Directory, submission: &Submission, budget: &Budget) -> Answer<Pools> {
+    let named = submission.pools.iter().map(|name| directory.pool(name)).collect::<Answer<Vec<PoolId>>>()?;
+    let all = || (0..directory.names(Kind::Pool).len()).map(|number| PoolId(number as u16));
+    let funded: Vec<PoolId> = all().filter(|pool| budget.claim(*pool).0 > 0).collect();
+    let pools = [named, funded, all().collect()].into_iter().find(|pools| !pools.is_empty()).unwrap_or_default();
+    Pools::from_order(&pools).ok_or_else(|| Problem::new(Code::Unavailable, "there is no pool yet"))
 }
 
 /// The request as the core takes it.
@@ -201,6 +212,8 @@ fn view(of: &Submission, who: &Who, id: u32, now_ms: i64) -> Workload {
         gpus_per_member: of.gpus.unwrap_or(1),
         min_runtime_ms: of.min_runtime.0.0,
         time_limit_ms: of.time_limit.map(|limit| limit.0.0),
+        expected_runtime_ms: of.expected_runtime.map(|expected| expected.0.0),
+        ran_ms: 0,
         on_preempt: of.on_preempt,
         priority: of.priority,
         kind: of.kind,

@@ -49,6 +49,11 @@ impl Folder {
         Folder::database_in(&self.path)
     }
 
+    /// Makes what was renamed in it last.
+    pub(crate) fn sync(path: &Path) -> io::Result<()> {
+        File::open(path)?.sync_all()
+    }
+
     /// The numbers of the lives that the store may be in; none in a new folder, or in one that has lost the file.
     pub(crate) fn lives(&self) -> Vec<i64> {
         let text = fs::read_to_string(self.path.join("life")).unwrap_or_default();
@@ -64,7 +69,7 @@ impl Folder {
             file.write_all(text.as_bytes())?;
             file.sync_all()?;
             fs::rename(&next, &name)?;
-            File::open(&self.path)?.sync_all()
+            Folder::sync(&self.path)
         };
         write().map_err(|source| StoreError::Folder { path: name.clone(), source })
     }

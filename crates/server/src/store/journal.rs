@@ -38,10 +38,15 @@ impl Row {
         crc.finalize()
     }
 
+    fn wrong_checksum(&self) -> Fault {
+        let to = self.step + self.steps.max(1) - 1;
+        Fault::Damaged(format!("the checksum of steps {} to {to} in its journal is wrong", self.step))
+    }
+
     fn decode(&self) -> Result<Vec<Step>, Fault> {
         let (from, to) = (self.step, self.step + self.steps.max(1) - 1);
         if self.crc() != self.crc {
-            return Err(Fault::Damaged(format!("the checksum of steps {from} to {to} in its journal is wrong")));
+            return Err(self.wrong_checksum());
         }
         let steps = postcard::from_bytes::<Vec<Step>>(&self.bytes)
             .map_err(|error| Fault::Damaged(format!("steps {from} to {to} in its journal cannot be read: {error}")))?;
@@ -98,6 +103,16 @@ pub(crate) fn replay(conn: &Connection, mut scheduler: Option<Scheduler>, after:
         }
         None => Ok((scheduler, last)),
     }
+}
+
+/// Whether all steps are as they were written.
+pub(crate) fn check(conn: &Connection) -> Result<(), Fault> {
+    let first: Option<u64> = conn.query_row("SELECT min(step) FROM journal", [], |row| row.get(0))?;
+    rows_after(conn, first.unwrap_or(1) - 1, |row| match row.crc() == row.crc {
+        true => Ok(()),
+        false => Err(row.wrong_checksum()),
+    })?;
+    Ok(())
 }
 
 /// Takes one step again.

@@ -3,6 +3,7 @@
 //! The service owns the one writer. Each batch goes in by one transaction, synced before anybody is answered or commanded. Readers have
 //! connections of their own, and never wait for the writer.
 
+mod backup;
 mod error;
 mod folder;
 mod journal;
@@ -12,16 +13,16 @@ mod reader;
 mod rows;
 mod schema;
 mod snapshot;
+mod writer;
 
+pub use backup::{check, restore};
 pub use error::StoreError;
 pub use reader::{LineFilter, Reader, Usage, UserUsage};
+pub use writer::Store;
 
 use crate::wire::budget::Changeset;
 use crate::wire::token::{Role, Token};
 use crate::wire::workload::{Submission, Workload};
-use error::Fault;
-use folder::Folder;
-use rusqlite::{Connection, TransactionBehavior};
 use stipend_core::event::Event;
 use stipend_core::quantity::Time;
 use stipend_core::{Plan, Scheduler};
@@ -178,89 +179,4 @@ pub struct Restored {
     pub values: Vec<(String, String)>,
     /// What was damaged and could be done without: for the daemon's log.
     pub warnings: Vec<String>,
-}
-
-/// The open store, with the one connection that writes.
-#[derive(Debug)]
-pub struct Store {
-    folder: Folder,
-    conn: Connection,
-    written: Written,
-    failed: bool,
-}
-
-/// What the writer knows of what it wrote.
-#[derive(Debug)]
-struct Written {
-    program: i64,
-    last_step: u64,
-    since_snapshot: u64,
-    labels: rows::Labels,
-}
-
-/// After so many steps it is time for a snapshot.
-const SNAPSHOT_STEPS: u64 = 20_000;
-
-impl Store {
-    /// Writes a batch, whole or not at all. When this returns, it is on disk.
-    ///
-    /// # Errors
-    /// It cannot be written. Whether it is on disk is then not known before the store is opened again, so no more is taken until then.
-    pub fn commit(&mut self, batch: &Batch) -> Result<(), StoreError> {
-        self.write(|conn, written| {
-            let last = journal::append(conn, written.program, written.last_step, batch)?;
-            rows::write(conn, &mut written.labels, batch)?;
-            written.since_snapshot += last - written.last_step;
-            written.last_step = last;
-            Ok(())
-        })
-    }
-
-    /// Whether so much was written since the last snapshot that it is time for one.
-    pub fn wants_snapshot(&self) -> bool {
-        self.written.since_snapshot >= SNAPSHOT_STEPS
-    }
-
-    /// Writes the scheduler's state after all steps that were committed, so that a later start need not replay them. A clean stop ends with
-    /// one: a newer program can read it.
-    ///
-    /// # Errors
-    /// As for [`Store::commit`].
-    pub fn snapshot(&mut self, at: Time, scheduler: &Scheduler) -> Result<(), StoreError> {
-        self.write(|conn, written| {
-            snapshot::store(conn, written.program, written.last_step, at, &snapshot::pack(scheduler)?)?;
-            written.since_snapshot = 0;
-            Ok(())
-        })
-    }
-
-    /// One transaction; after one that failed there is no other.
-    fn write(&mut self, work: impl FnOnce(&Connection, &mut Written) -> Result<(), Fault>) -> Result<(), StoreError> {
-        let path = self.folder.database();
-        if self.failed {
-            return Err(StoreError::Stopped { path });
-        }
-        let done = self.conn.transaction_with_behavior(TransactionBehavior::Immediate).map_err(Fault::from).and_then(|tx| {
-            work(&tx, &mut self.written)?;
-            Ok(tx.commit()?)
-        });
-        self.failed = done.is_err();
-        done.map_err(|fault| fault.of(&path))
-    }
-}
-
-impl Batch {
-    /// Whether there is nothing to write.
-    pub fn is_empty(&self) -> bool {
-        self.steps.is_empty()
-            && self.lines.is_empty()
-            && self.workloads.is_empty()
-            && self.names.is_empty()
-            && self.changesets.is_empty()
-            && self.people.is_empty()
-            && self.tokens.is_empty()
-            && self.keys.is_empty()
-            && self.charges.is_empty()
-            && self.values.is_empty()
-    }
 }

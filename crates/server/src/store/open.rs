@@ -4,7 +4,8 @@ use super::error::{Fault, StoreError};
 use super::folder::Folder;
 use super::reader::{self, Reader};
 use super::rows::Labels;
-use super::{Kind, Restored, Store, Written, journal, program, schema, snapshot};
+use super::writer::{Store, Written};
+use super::{Kind, Restored, journal, program, schema, snapshot};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, TransactionBehavior};
 use std::fs::{self, OpenOptions};
@@ -34,7 +35,7 @@ impl Store {
         };
         finish().map_err(|error| Fault::from(error).of(&path))?;
         folder.write_lives(&[opened.life])?;
-        let store = Store { folder, conn, written: opened.written, failed: false };
+        let store = Store { folder, conn, written: opened.written, failed: false, aside: None };
         Ok((store, opened.restored))
     }
 
@@ -50,6 +51,9 @@ impl Store {
 /// A new file is its owner's only: environments are in it. An old one must begin as SQLite's do.
 fn prepare_file(folder: &Folder, path: &Path) -> Result<(), StoreError> {
     let cannot = |source| StoreError::Folder { path: path.to_owned(), source };
+    if !path.exists() && !folder.lives().is_empty() {
+        return Err(StoreError::Damaged { path: path.to_owned(), what: "it is missing, and was there when it was last open".into() });
+    }
     let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path).map_err(cannot)?;
     let mut head = [0; 16];
     let length = file.metadata().map_err(cannot)?.len();
@@ -132,7 +136,8 @@ fn random() -> Result<i64, Fault> {
     Ok((i64::from_le_bytes(bytes) & i64::MAX).max(1))
 }
 
-fn read(conn: &Connection) -> Result<(Restored, u64, u64), Fault> {
+/// All that a start needs, with the number of the last step, and how many there are since the snapshot.
+pub(crate) fn read(conn: &Connection) -> Result<(Restored, u64, u64), Fault> {
     let snapshot = snapshot::load(conn)?;
     let (scheduler, last_step) = journal::replay(conn, snapshot.scheduler, snapshot.step)?;
     let since_snapshot = last_step - snapshot.step;

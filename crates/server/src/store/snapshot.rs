@@ -6,13 +6,16 @@
 
 use super::error::Fault;
 use super::program;
-use rusqlite::{Connection, OptionalExtension};
+use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
 use std::io::{BufWriter, Write};
 use stipend_core::Scheduler;
 use stipend_core::quantity::Time;
 
 /// Bytes of a part.
 const PART: usize = 512 * 1024;
+
+/// Rows of the journal that are deleted in one transaction.
+const PRUNED_AT_ONCE: usize = 400;
 
 /// A snapshot as it is written.
 pub(crate) struct Packed {
@@ -34,19 +37,53 @@ pub(crate) fn pack(scheduler: &Scheduler) -> Result<Packed, Fault> {
     Ok(Packed { digest: scheduler.digest(), bytes })
 }
 
-/// Stores a snapshot of the state after `step`, and lets go of what is no longer needed.
+/// Stores a snapshot of the state after `step`, and lets go of what is no longer needed, inside the caller's transaction.
 pub(crate) fn store(conn: &Connection, program: i64, step: u64, at: Time, packed: &Packed) -> Result<(), Fault> {
     remove(conn, step)?;
-    let mut insert = conn.prepare_cached("INSERT INTO snapshot_parts (step, part, bytes) VALUES (?1, ?2, ?3)")?;
-    for (part, bytes) in packed.bytes.chunks(PART).enumerate() {
-        insert.execute((step, part as u64, bytes))?;
+    packed.parts().try_for_each(|(part, bytes)| store_part(conn, step, part, bytes))?;
+    complete(conn, program, step, at, packed)?;
+    while prune_some(conn)? {}
+    Ok(())
+}
+
+/// The same in many short transactions, between which others write. Only the last but those of pruning makes it count.
+pub(crate) fn store_aside(conn: &mut Connection, program: i64, step: u64, at: Time, packed: &Packed) -> Result<(), Fault> {
+    alone(conn, |conn| remove(conn, step))?;
+    // What was not synced before is with the last part.
+    conn.pragma_update(None, "synchronous", "NORMAL")?;
+    for (part, bytes) in packed.parts() {
+        alone(conn, |conn| store_part(conn, step, part, bytes))?;
     }
-    let parts = packed.bytes.len().div_ceil(PART) as u64;
-    conn.execute(
-        "INSERT INTO snapshots (step, at_ms, program, digest, parts) VALUES (?1, ?2, ?3, ?4, ?5)",
-        (step, at.0, program, packed.digest as i64, parts),
-    )?;
-    prune(conn)
+    conn.pragma_update(None, "synchronous", "FULL")?;
+    alone(conn, |conn| complete(conn, program, step, at, packed))?;
+    while alone(conn, prune_some)? {}
+    Ok(())
+}
+
+fn alone<T>(conn: &mut Connection, work: impl FnOnce(&Connection) -> Result<T, Fault>) -> Result<T, Fault> {
+    let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let done = work(&tx)?;
+    tx.commit()?;
+    Ok(done)
+}
+
+impl Packed {
+    fn parts(&self) -> impl ExactSizeIterator<Item = (usize, &[u8])> {
+        self.bytes.chunks(PART).enumerate()
+    }
+}
+
+fn store_part(conn: &Connection, step: u64, part: usize, bytes: &[u8]) -> Result<(), Fault> {
+    let mut insert = conn.prepare_cached("INSERT INTO snapshot_parts (step, part, bytes) VALUES (?1, ?2, ?3)")?;
+    insert.execute((step, part, bytes))?;
+    Ok(())
+}
+
+/// All parts are there.
+fn complete(conn: &Connection, program: i64, step: u64, at: Time, packed: &Packed) -> Result<(), Fault> {
+    let insert = "INSERT INTO snapshots (step, at_ms, program, digest, parts) VALUES (?1, ?2, ?3, ?4, ?5)";
+    conn.execute(insert, (step, at.0, program, packed.digest as i64, packed.parts().len()))?;
+    Ok(())
 }
 
 fn remove(conn: &Connection, step: u64) -> Result<(), Fault> {
@@ -55,14 +92,16 @@ fn remove(conn: &Connection, step: u64) -> Result<(), Fault> {
     Ok(())
 }
 
-/// All but the last two snapshots go, and the steps that the older of them holds.
-fn prune(conn: &Connection) -> Result<(), Fault> {
+/// All but the last two snapshots go, and the steps that the older of them holds; not all at once. Whether there may be more.
+fn prune_some(conn: &Connection) -> Result<bool, Fault> {
     let second = "SELECT step FROM snapshots ORDER BY step DESC LIMIT 1 OFFSET 1";
-    let Some(kept) = conn.query_row(second, [], |row| row.get::<_, u64>(0)).optional()? else { return Ok(()) };
+    let Some(kept) = conn.query_row(second, [], |row| row.get::<_, u64>(0)).optional()? else { return Ok(false) };
     conn.execute("DELETE FROM snapshots WHERE step < ?1", [kept])?;
-    conn.execute("DELETE FROM snapshot_parts WHERE step < ?1", [kept])?;
-    conn.execute("DELETE FROM journal WHERE step <= ?1", [kept])?;
-    Ok(())
+    let parts = "DELETE FROM snapshot_parts WHERE rowid IN (SELECT rowid FROM snapshot_parts WHERE step < ?1 LIMIT ?2)";
+    let parts = conn.execute(parts, (kept, PRUNED_AT_ONCE / 100))?;
+    let rows = "DELETE FROM journal WHERE step IN (SELECT step FROM journal WHERE step <= ?1 ORDER BY step LIMIT ?2)";
+    let rows = conn.execute(rows, (kept, PRUNED_AT_ONCE))?;
+    Ok(parts + rows > 0)
 }
 
 /// Where the newest readable snapshot stands, its scheduler, and what was wrong with newer ones.

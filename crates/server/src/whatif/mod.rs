@@ -3,11 +3,16 @@
 //! Two answers side by side: the live state forked and projected forward, and the submissions of the last days replayed from nothing. Both run
 //! twice, as things are and with the change, and nothing of the live system is touched.
 
-pub mod project;
-pub mod replay;
+mod past;
+mod project;
+mod replay;
 
+use crate::service::Directory;
+use crate::store::Reader;
+use crate::wire::error::{Code, Problem};
 use crate::wire::whatif::{Gain, Move, WhatIf};
 use crate::wire::workload::{OnPreempt, Workload};
+use past::{budgets_of, past};
 use project::{Expected, Fate, project};
 use replay::replay;
 use std::collections::BTreeMap;
@@ -15,8 +20,7 @@ use stipend_core::Scheduler;
 use stipend_core::event::Event;
 use stipend_core::id::{LeaseId, WorkloadId};
 use stipend_core::quantity::{Span, Time};
-use stipend_core::spec::{self, BudgetSpec};
-use stipend_sim::scenario::Recorded;
+use stipend_core::spec::{self, Changeset, NodeSpec};
 
 /// How far the queue is projected.
 const HORIZON: Span = Span::days(14);
@@ -27,35 +31,41 @@ const UNKNOWN: Span = Span::hours(1);
 /// The live state and the change, as the service hands them out.
 pub struct Fork {
     /// All of it.
-    pub scheduler: Scheduler,
+    pub(crate) scheduler: Scheduler,
     /// The change, found to be right.
-    pub changes: Vec<Event>,
+    pub(crate) change: Changeset,
     /// What it changes, a line each.
-    pub difference: Vec<String>,
-    /// What has not ended, with what each expects to run, if it said so.
-    pub live: Vec<(Workload, Option<Span>)>,
-    /// The recent past, under the budgets as they are.
-    pub past: Recorded,
-    /// The budgets with the change.
-    pub changed_budgets: Vec<BudgetSpec>,
-    /// Their paths.
-    pub changed_paths: Vec<String>,
+    pub(crate) difference: Vec<String>,
+    /// What has not ended.
+    pub(crate) live: Vec<Workload>,
+    /// What numbers are called.
+    pub(crate) directory: Directory,
+    /// The nodes as they are.
+    pub(crate) nodes: Vec<NodeSpec>,
+    /// How much of the past is replayed.
+    pub(crate) days: u32,
 }
 
-/// Runs everything twice and compares.
-pub fn whatif(fork: Fork) -> WhatIf {
+/// Runs everything twice and compares; the past comes from the store. It takes seconds where much was submitted.
+///
+/// # Errors
+/// The store cannot be read.
+pub fn whatif(fork: Fork, reader: &Reader) -> Result<WhatIf, Problem> {
+    let (past, left_out) = past(&fork, reader)?;
+    let pools = past.pools.len();
+    let tree = fork.scheduler.tree();
+    let changed = tree.changed(&fork.change, pools).map_err(|_| Problem::new(Code::Conflict, "the tree has changed meanwhile"))?;
     let now = fork.scheduler.now();
-    let expected: BTreeMap<WorkloadId, Expected> =
-        fork.live.iter().map(|(view, stated)| (WorkloadId(view.id), expected(view, *stated, now))).collect();
+    let expected: BTreeMap<WorkloadId, Expected> = fork.live.iter().map(|view| (WorkloadId(view.id), expected(view, now))).collect();
     let until = now + HORIZON;
     let before = project(fork.scheduler.clone(), &[], expected.clone(), until);
-    let after = project(fork.scheduler, &fork.changes, expected, until);
-    let queue = fork.live.iter().map(|(view, _)| moved(view, &before, &after)).collect();
+    let after = project(fork.scheduler.clone(), &[Event::BudgetsChanged(fork.change)], expected, until);
+    let queue = fork.live.iter().map(|view| moved(view, &before, &after)).collect();
 
-    let (days, replayed) = (fork.past.measure.0 as f64 / Span::days(1).0 as f64, fork.past.jobs.len() as u64);
-    let mut changed = fork.past.clone();
-    (changed.budgets, changed.labels.budgets) = (fork.changed_budgets, fork.changed_paths);
-    let (as_it_was, with_it) = (replay(fork.past), replay(changed));
+    let (days, replayed) = (past.measure.0 as f64 / Span::days(1).0 as f64, past.jobs.len() as u64);
+    let mut other = past.clone();
+    (other.budgets, other.labels.budgets) = budgets_of(&changed);
+    let (as_it_was, with_it) = (replay(past), replay(other));
     let budgets = with_it.iter().map(|(budget, after)| {
         let before = as_it_was.get(budget).copied().unwrap_or_default();
         Gain { budget: budget.clone(), before, after: *after }
@@ -65,7 +75,10 @@ pub fn whatif(fork: Fork) -> WhatIf {
     if replayed == 0 {
         notes.push("nothing was submitted in that time, so the replay says nothing".into());
     }
-    WhatIf { difference: fork.difference, days, replayed, budgets: budgets.collect(), queue, notes }
+    if left_out > 0 {
+        notes.push(format!("{left_out} submissions of budgets, pools or users that are no more were left out"));
+    }
+    Ok(WhatIf { difference: fork.difference, days, replayed, budgets: budgets.collect(), queue, notes })
 }
 
 fn moved(view: &Workload, before: &BTreeMap<WorkloadId, Fate>, after: &BTreeMap<WorkloadId, Fate>) -> Move {
@@ -83,15 +96,16 @@ fn moved(view: &Workload, before: &BTreeMap<WorkloadId, Fate>, after: &BTreeMap<
 }
 
 /// How long a workload will run: as it said, else its limit, else twice its contract.
-pub fn length(view: &Workload, stated: Option<Span>) -> Span {
-    let limit = view.time_limit_ms.map(Span);
+fn length(view: &Workload) -> Span {
+    let (stated, limit) = (view.expected_runtime_ms.map(Span), view.time_limit_ms.map(Span));
     stated.or(limit).unwrap_or_else(|| Span(view.min_runtime_ms * 2).max(UNKNOWN))
 }
 
-fn expected(view: &Workload, stated: Option<Span>, now: Time) -> Expected {
-    let whole = length(view, stated);
+fn expected(view: &Workload, now: Time) -> Expected {
+    let whole = length(view);
     let is_leased = view.state.is_leased();
-    let ran = view.started_ms.filter(|_| is_leased).map_or(Span::ZERO, |started| now - Time(started));
+    let ran = Span(view.ran_ms) + view.started_ms.filter(|_| is_leased).map_or(Span::ZERO, |started| now - Time(started));
+    let ran = if view.on_preempt == OnPreempt::Resume || is_leased { ran } else { Span::ZERO };
     Expected {
         remaining: (whole - ran).max(Span::minutes(1)),
         whole,
@@ -102,7 +116,7 @@ fn expected(view: &Workload, stated: Option<Span>, now: Time) -> Expected {
 }
 
 /// The core's word for it.
-pub fn on_preempt(of: OnPreempt) -> spec::OnPreempt {
+fn on_preempt(of: OnPreempt) -> spec::OnPreempt {
     match of {
         OnPreempt::Resume => spec::OnPreempt::Resume,
         OnPreempt::Restart => spec::OnPreempt::Restart,

@@ -13,7 +13,7 @@ use stipend_core::spec::OnPreempt;
 
 /// How a live workload goes on.
 #[derive(Clone, Copy, Debug)]
-pub struct Expected {
+pub(super) struct Expected {
     /// How long it still runs, undisturbed.
     pub remaining: Span,
     /// All that it has to do, for work that starts from nothing.
@@ -28,7 +28,7 @@ pub struct Expected {
 
 /// What became of one workload.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Fate {
+pub(super) struct Fate {
     /// When it next starts, or has started; `None` if not within the horizon.
     pub start: Option<Time>,
     /// When it is done.
@@ -62,7 +62,7 @@ enum Due {
 const CYCLES_MAX: u32 = 200_000;
 
 /// Projects until everything has ended or `until`; `changes` are applied first.
-pub fn project(
+pub(super) fn project(
     scheduler: Scheduler,
     changes: &[Event],
     expected: BTreeMap<WorkloadId, Expected>,

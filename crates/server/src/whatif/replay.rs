@@ -36,7 +36,7 @@ impl Observer for Waits {
 }
 
 /// What each leaf gets, by path.
-pub fn replay(recorded: Recorded) -> BTreeMap<String, Figures> {
+pub(super) fn replay(recorded: Recorded) -> BTreeMap<String, Figures> {
     let scenario = Scenario::from(recorded);
     let mut metrics = Metrics::new(scenario.window(true));
     let mut waits = Waits { from: scenario.measure_from(), ..Waits::default() };

@@ -178,6 +178,12 @@ pub struct Workload {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time_limit_ms: Option<i64>,
     /// As stated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expected_runtime_ms: Option<i64>,
+    /// How long its ended attempts held their GPUs, all together.
+    #[serde(default)]
+    pub ran_ms: i64,
+    /// As stated.
     pub on_preempt: OnPreempt,
     /// As stated.
     pub priority: i16,

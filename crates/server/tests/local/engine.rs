@@ -92,7 +92,7 @@ impl Engine {
         change(&mut settings);
         let (to, reports) = channel();
         self.reports = reports;
-        self.driver = Some(Local::start(settings, Box::new(to)).expect("the driver starts"));
+        self.driver = Some(Local::start(settings, Arc::new(to)).expect("the driver starts"));
     }
 
     pub(crate) fn driver(&mut self) -> &mut Local {
@@ -135,6 +135,24 @@ impl Engine {
         })
     }
 
+    /// Its end, whether it was reported before or is yet to be.
+    pub(crate) fn ended(&mut self, of: LeaseId) -> End {
+        let seen = self.seen.iter().find_map(|report| match report {
+            Report::Ended { lease, end } if *lease == of => Some(*end),
+            _ => None,
+        });
+        let observed = self.observe().into_iter().find(|observed| observed.lease == of).and_then(|observed| observed.end);
+        seen.or(observed).unwrap_or_else(|| self.end(of))
+    }
+
+    /// The process that carries the lease.
+    pub(crate) fn supervisor(&self, of: LeaseId) -> i32 {
+        let path = self.folder(of).join("status");
+        let status = until("status", || std::fs::read_to_string(&path).ok().filter(|text| text.contains('\n')));
+        let begin: serde_json::Value = serde_json::from_str(status.lines().next().expect("a line")).expect("JSON");
+        i32::try_from(begin["pid"].as_i64().expect("a process")).expect("small")
+    }
+
     pub(crate) fn ends(&mut self, of: LeaseId, exit: Exit, code: Option<i32>, signal: Option<i32>) {
         let end = self.end(of);
         assert_eq!((end.exit, end.code, end.signal), (exit, code, signal), "{}", self.output(of, 0));
@@ -172,6 +190,10 @@ pub(crate) fn until<T>(what: &str, find: impl Fn() -> Option<T>) -> T {
 pub(crate) fn lives(pid: &str) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
     stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.starts_with(" Z"))
+}
+
+pub(crate) fn kill(pid: i32, signal: nix::sys::signal::Signal) {
+    nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), signal).expect("it is there");
 }
 
 impl Drop for Engine {

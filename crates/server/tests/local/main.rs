@@ -1,11 +1,14 @@
 //! The local driver with real processes, which do what real ones do.
 
 mod engine;
+mod gangs;
+mod hostile;
+mod restarts;
+mod stops;
 
-use engine::{Engine, lease, lives, program, script, tell, until};
+use engine::{Engine, lease, program, script, tell};
 use std::path::Path;
 use stipend_core::event::Exit;
-use stipend_core::quantity::Span;
 use stipend_server::driver::{Command, Driver, Member, Report};
 
 /// Not a test: the supervisors of the others, each in a process of its own.
@@ -69,49 +72,6 @@ fn the_environment_says_who_and_where() {
 }
 
 #[test]
-fn a_stop_is_a_signal_with_a_deadline_and_the_end_comes_at_the_deadline() {
-    let mut engine = Engine::new();
-    // The first saves and goes, the second does not care.
-    engine.launch(script(
-        lease(1, 1),
-        "trap 'echo until $(cat $STIPEND_DEADLINE_FILE); exit 3' TERM; echo ready; while :; do sleep 0.01; done",
-    ));
-    engine.launch(script(lease(2, 1), "trap '' TERM; echo ready; while :; do sleep 0.01; done"));
-    for number in [1, 2] {
-        until("trap", || (engine.output(lease(number, 1), 0) == "ready\n").then_some(()));
-    }
-    engine.stop(lease(1, 1), Span::minutes(10));
-    engine.ends(lease(1, 1), Exit::Failed, Some(3), None);
-    let said = engine.output(lease(1, 1), 0);
-    let deadline: i64 = said.lines().find_map(|line| line.strip_prefix("until ")).expect("a deadline").parse().expect("seconds");
-    assert!(deadline > 1_700_000_000, "{deadline}");
-    engine.stop(lease(2, 1), Span(50));
-    engine.ends(lease(2, 1), Exit::Failed, None, Some(9));
-}
-
-#[test]
-fn workloads_outlive_the_daemon_and_lose_nothing() {
-    let mut engine = Engine::new();
-    let wait = |name: &str| format!("echo begin; while [ ! -e {}/{name} ]; do sleep 0.01; done; echo end; exit 4", engine.data.display());
-    let (first, second) = (wait("one"), wait("two"));
-    engine.launch(script(lease(1, 1), &first));
-    engine.launch(script(lease(2, 1), &second));
-    engine.running(lease(2, 1));
-    engine.driver = None;
-    std::fs::write(engine.data.join("one"), "").expect("written");
-    until("end", || std::fs::read_to_string(engine.folder(lease(1, 1)).join("status")).ok().filter(|text| text.contains("ended")));
-    engine.restart();
-    let found = engine.observe();
-    assert_eq!(found.len(), 2);
-    let end = found[0].end.expect("it ended meanwhile");
-    assert_eq!((end.exit, end.code), (Exit::Failed, Some(4)));
-    assert!(found[1].end.is_none() && found[1].running_since.is_some());
-    std::fs::write(engine.data.join("two"), "").expect("written");
-    engine.ends(lease(2, 1), Exit::Failed, Some(4), None);
-    assert_eq!(engine.output(lease(2, 1), 0), "begin\nend\n");
-}
-
-#[test]
 fn what_cannot_be_started_fails_at_once_and_says_why() {
     let mut engine = Engine::new();
     let mut launches: Vec<_> = (1..=3).map(|number| script(lease(number, 1), "")).collect();
@@ -143,21 +103,4 @@ fn commands_may_come_twice() {
     assert!(engine.observe().is_empty());
     assert_eq!(engine.output(lease(1, 1), 0).lines().filter(|line| *line == "started").count(), 1);
     assert!(engine.seen.iter().any(|report| matches!(report, Report::Checkpointed { .. })));
-}
-
-#[test]
-fn a_dead_supervisor_leaves_nothing_behind() {
-    let mut engine = Engine::new();
-    let path = engine.data.display().to_string();
-    engine.launch(script(
-        lease(1, 1),
-        &format!("(setsid sh -c 'echo $$ > {path}/away; exec sleep 1000' &) ; echo $$ > {path}/main; exec sleep 1000"),
-    ));
-    let (away, main) = (engine.file("away"), engine.file("main"));
-    let status = std::fs::read_to_string(engine.folder(lease(1, 1)).join("status")).expect("a status");
-    let begin: serde_json::Value = serde_json::from_str(status.lines().next().expect("a line")).expect("JSON");
-    let supervisor = i32::try_from(begin["pid"].as_i64().expect("a process")).expect("small");
-    nix::sys::signal::kill(nix::unistd::Pid::from_raw(supervisor), nix::sys::signal::Signal::SIGKILL).expect("killed");
-    engine.ends(lease(1, 1), Exit::Infrastructure, None, None);
-    assert!(!lives(&away) && !lives(&main));
 }

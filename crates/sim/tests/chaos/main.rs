@@ -9,6 +9,7 @@ mod instead;
 mod mutation;
 mod population;
 mod subject;
+mod written;
 
 use dice::Dice;
 use driver::{History, Step};
@@ -23,6 +24,7 @@ use stipend_sim::audit::{self, Law};
 use stipend_sim::log::{LogError, LogWriter};
 use stipend_sim::observer::Observer;
 use subject::{Fault, Faulty, Lie, Subject};
+use written::Written;
 
 /// Events a history; a build without optimisation tries less in the same time.
 const EVENTS: u64 = if cfg!(debug_assertions) { 1500 } else { 3000 };
@@ -168,6 +170,21 @@ fn a_journal_replayed_gives_the_same_digest_and_log() {
         let replayed = replay(&history.journal, Scheduler::new(Time(0)));
         assert_eq!(replayed.0, history.subject.digest(), "seed {seed}");
         assert_eq!(replayed.1, format!("{:?}", history.log), "seed {seed}");
+    }
+}
+
+/// What the daemon's store does to a scheduler, its events and its plans changes nothing of what follows.
+#[test]
+fn what_is_written_down_and_read_back_goes_on_alike() {
+    for seed in seeds(6) {
+        let plain = core(seed);
+        let written = driver::run(seed, EVENTS, PLAIN, Written::new(Time(0), 1 + 7 * (seed % 8)));
+        assert!(written.faults.is_empty(), "seed {seed}: {:?}", written.faults.first());
+        assert_eq!(text(&plain, PLAIN), text(&written, PLAIN), "seed {seed}");
+        assert_eq!(plain.subject.digest(), written.subject.digest(), "seed {seed}");
+        // The journal of the one is the journal of the other.
+        let replayed = replay(&written.journal, Scheduler::new(Time(0)));
+        assert_eq!(replayed, (plain.subject.digest(), format!("{:?}", plain.log)), "seed {seed}");
     }
 }
 

@@ -8,6 +8,7 @@ mod folder;
 mod kept;
 mod lease;
 mod process;
+mod repair;
 mod status;
 mod supervisor;
 mod tell;
@@ -22,6 +23,7 @@ use kept::Kept;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 use stipend_core::id::LeaseId;
@@ -44,6 +46,10 @@ pub struct Settings {
     pub kept_bytes_max: u64,
     /// Attempts that are over whose output is kept.
     pub kept_max: usize,
+    /// Run to repair a node, with `STIPEND_NODE` and `STIPEND_REASON` in its environment; empty: nobody does.
+    pub repair_command: Vec<String>,
+    /// Run after it: the node is healthy if it exits with 0; empty: it is then healthy anyway.
+    pub health_command: Vec<String>,
 }
 
 impl Settings {
@@ -51,7 +57,17 @@ impl Settings {
     pub fn new(data: PathBuf, nodes: Vec<EngineNode>, are_virtual: bool) -> Settings {
         // The link, not what it points to: so daemon and supervisors are of one version even while the file is being replaced.
         let supervisor = vec!["/proc/self/exe".into(), "supervise".into()];
-        Settings { data, nodes, are_virtual, supervisor, output_max: 64 << 20, kept_bytes_max: 4 << 30, kept_max: 20_000 }
+        Settings {
+            data,
+            nodes,
+            are_virtual,
+            supervisor,
+            output_max: 64 << 20,
+            kept_bytes_max: 4 << 30,
+            kept_max: 20_000,
+            repair_command: Vec::new(),
+            health_command: Vec::new(),
+        }
     }
 }
 
@@ -79,7 +95,7 @@ impl Local {
     ///
     /// # Errors
     /// The data folder cannot be read or written.
-    pub fn start(settings: Settings, reports: Box<dyn Reports>) -> anyhow::Result<Local> {
+    pub fn start(settings: Settings, reports: Arc<dyn Reports>) -> anyhow::Result<Local> {
         let data = settings.data.clone();
         for folder in [leases(&data), kept::folder(&data), data.join("checkpoints")] {
             fs::create_dir_all(&folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;

@@ -4,6 +4,7 @@ use super::folder::{Folder, Order, Place, name, parse, write_moment};
 use super::kept::Kept;
 use super::lease::{Carrier, Lease};
 use super::process::{kill_all, marked};
+use super::repair::Repairs;
 use super::status::now;
 use super::{Settings, bell, bell_path, leases};
 use crate::driver::{Command, End, Launch, ObservedLease, Report, Reports};
@@ -11,6 +12,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::process::Stdio;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 use stipend_core::event::Exit;
@@ -36,15 +38,22 @@ pub(super) enum Input {
 pub(super) struct Worker {
     settings: Settings,
     kept: Kept,
-    reports: Box<dyn Reports>,
+    reports: Arc<dyn Reports>,
     leases: BTreeMap<LeaseId, Lease>,
     /// Launches that wait for the end of an older epoch's lease of the same name.
     waiting: Vec<Launch>,
+    repairs: Repairs,
 }
 
 impl Worker {
-    pub(super) fn new(settings: Settings, kept: Kept, reports: Box<dyn Reports>) -> io::Result<Worker> {
-        let mut worker = Worker { settings, kept, reports, leases: BTreeMap::new(), waiting: Vec::new() };
+    pub(super) fn new(settings: Settings, kept: Kept, reports: Arc<dyn Reports>) -> io::Result<Worker> {
+        let repairs = Repairs {
+            repair: settings.repair_command.clone(),
+            health: settings.health_command.clone(),
+            reports: Arc::clone(&reports),
+            under_way: Arc::default(),
+        };
+        let mut worker = Worker { settings, kept, reports, leases: BTreeMap::new(), waiting: Vec::new(), repairs };
         worker.adopt()?;
         Ok(worker)
     }
@@ -101,10 +110,7 @@ impl Worker {
             Command::Protected { lease, until } => self.protected(lease, until),
             Command::Stop { lease, grace } => self.stop(lease, grace),
             Command::Forget { lease } => self.forget(lease),
-            Command::Repair { node, .. } => {
-                let reason = "there is no repair hook".to_string();
-                self.reports.report(Report::RepairFailed { node, reason });
-            }
+            Command::Repair { node, reason } => self.repairs.start(node, reason),
         }
     }
 

@@ -25,7 +25,7 @@ const LIMIT_MAX: u32 = 1000;
 /// A connection that reads. Each call sees all that was committed before it.
 #[derive(Debug)]
 pub struct Reader {
-    conn: Connection,
+    pub(super) conn: Connection,
     path: PathBuf,
 }
 

@@ -10,20 +10,29 @@ mod reaper;
 mod stop;
 
 use super::bell;
-use super::folder::{self, Folder, Order};
+use super::folder::{self, Folder, Order, Stop};
 use super::process;
 use super::status::{self, What, now};
 use ending::Ending;
 use member::{Member, Phase};
 use nix::sys::wait::WaitStatus;
 use reaper::Reaper;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 use stop::Stopping;
 
 /// Whoever drops a hint may fail to; so the files are looked at this often anyway.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// The grace when the machine goes down: an init system waits longer for its services.
+const INTERRUPTED_GRACE_MS: i64 = 30_000;
+
+/// When everything on the machine is being ended, the members may be gone before we know why.
+const SETTLE: Duration = Duration::from_millis(300);
 
 /// How long what was killed is given to be gone before it is killed again.
 const AGAIN_AFTER: Duration = Duration::from_millis(200);
@@ -53,7 +62,13 @@ pub fn supervise(dir: &Path) -> anyhow::Result<()> {
     if status::read(&folder.status(), &mut 0)?.iter().any(began) {
         return Ok(());
     }
-    Supervisor::new(folder)?.run();
+    // The machine goes down, or somebody ends us: then the members are ended in order, and it is not the workload that failed.
+    // A handler, other than an ignored signal, is not inherited by the members.
+    let interrupted = Arc::new(AtomicBool::new(false));
+    for signal in [SIGTERM, SIGINT, SIGHUP] {
+        signal_hook::flag::register(signal, Arc::clone(&interrupted))?;
+    }
+    Supervisor::new(folder, interrupted)?.run();
     Ok(())
 }
 
@@ -67,16 +82,17 @@ struct Supervisor {
     all_ran: bool,
     stopping: Option<Stopping>,
     ending: Ending,
+    interrupted: Arc<AtomicBool>,
 }
 
 impl Supervisor {
-    fn new(folder: Folder) -> anyhow::Result<Supervisor> {
+    fn new(folder: Folder, interrupted: Arc<AtomicBool>) -> anyhow::Result<Supervisor> {
         let order = folder.order()?;
         let (sender, events) = channel();
         hear(&folder, sender.clone())?;
         let mut status = folder.status_writer()?;
         let pid = nix::unistd::getpid().as_raw();
-        let begin = What::Begin { epoch: order.epoch, boot: process::boot(), pid, start: process::start_of(pid) };
+        let begin = What::Begin { epoch: order.epoch, boot: process::boot().to_string(), pid, start: process::start_of(pid) };
         status.write(now(), begin)?;
         let reaper = Reaper::start(sender);
         Ok(Supervisor {
@@ -89,6 +105,7 @@ impl Supervisor {
             all_ran: false,
             stopping: None,
             ending: Ending::default(),
+            interrupted,
         })
     }
 
@@ -133,10 +150,14 @@ impl Supervisor {
         }
     }
 
-    /// Looks whether the daemon wants it stopped.
+    /// Looks whether it is to be stopped.
     fn look(&mut self) {
         if let Some(order) = self.folder.stop() {
             self.stop(order);
+        }
+        if self.interrupted.load(Ordering::Relaxed) && !self.ending.interrupted {
+            self.ending.interrupted = true;
+            self.stop(Stop { grace: INTERRUPTED_GRACE_MS });
         }
     }
 
@@ -245,8 +266,12 @@ impl Supervisor {
     /// All is over: what was put out, then how it ended, on disk.
     fn finish(mut self) {
         self.members.drain(..).for_each(Member::close);
-        let ended = self.ending.line(self.all_ran);
         let at = now();
+        if self.stopping.is_none() && self.ending.was_terminated() {
+            std::thread::sleep(SETTLE);
+        }
+        self.ending.interrupted |= self.interrupted.load(Ordering::Relaxed);
+        let ended = self.ending.line(self.all_ran);
         while let Err(error) = self.status.write(at, ended.clone()).and_then(|()| self.status.sync()) {
             // As long as the disk is full the lease stays, rather than its end being lost.
             eprintln!("cannot write the end: {error}");
