@@ -22,8 +22,8 @@ const EXAMPLES: &str = "\
 Examples:
   stipend backup /var/backups/stipend-$(date +%F).db
 
-To go back to it: stop the daemon, put the file in the place of stipend.db in the
-data folder, and start it again. What was started since then is stopped.";
+To go back to it: stop the daemon, `stipend restore FILE`, and start it again.
+What was started since then is stopped.";
 
 impl Backup {
     pub(super) fn run(self) -> Outcome {

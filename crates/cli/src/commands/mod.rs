@@ -13,6 +13,7 @@ mod man;
 mod node;
 mod pool;
 mod queue;
+mod restore;
 mod run;
 mod serve;
 mod show;
@@ -73,6 +74,7 @@ enum Command {
     Usage(usage::UsageCommand),
     Whatif(whatif::WhatIfCommand),
     Backup(backup::Backup),
+    Restore(restore::Restore),
     Checkpoint(inside::Checkpoint),
     Done(inside::Done),
     #[command(subcommand)]
@@ -107,6 +109,7 @@ impl Cli {
             Command::Usage(usage) => usage.run(),
             Command::Whatif(whatif) => whatif.run(),
             Command::Backup(backup) => backup.run(),
+            Command::Restore(restore) => restore.run(),
             Command::Checkpoint(checkpoint) => checkpoint.run(),
             Command::Done(done) => done.run(),
             Command::Supervise(supervise) => supervise.run(),
