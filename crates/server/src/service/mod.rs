@@ -177,6 +177,7 @@ impl Service {
         if batch.is_empty() {
             return Ok(());
         }
+        batch.digest = self.store.wants_digest().then(|| self.scheduler.digest());
         self.store.commit(&batch)?;
         self.keys.clear();
         for line in batch.lines {
@@ -184,7 +185,7 @@ impl Service {
             let _ = self.lines.send(Arc::new(line));
         }
         if self.store.wants_snapshot() {
-            self.store.snapshot(self.now, &self.scheduler)?;
+            self.store.snapshot_aside(self.now, &self.scheduler)?;
         }
         Ok(())
     }
