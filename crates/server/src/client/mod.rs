@@ -142,6 +142,17 @@ impl Client {
         Ok(text)
     }
 
+    /// Asks for a part of the event log: its lines, and from where on to ask for the next part.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub fn part(&self, path: &str) -> Result<(String, Option<u64>)> {
+        let answer = self.send("GET", path, None, &[])?;
+        let mut text = String::new();
+        answer.body.take(ANSWER_MAX).read_to_string(&mut text).map_err(|e| self.broken(&e))?;
+        Ok((text, answer.next))
+    }
+
     /// Sends text that is not JSON, such as CSV or TOML.
     ///
     /// # Errors

@@ -11,6 +11,7 @@ mod directory;
 mod fork;
 mod gates;
 mod handle;
+mod history;
 mod input;
 mod live;
 mod nodes;

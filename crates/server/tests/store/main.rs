@@ -1,3 +1,11 @@
-//! The store on real files.
+//! The store on real files, with the real core, killed and damaged.
 
-mod basics;
+mod backups;
+mod damage;
+mod dice;
+mod full;
+mod history;
+mod invent;
+mod killed;
+mod lab;
+mod model;

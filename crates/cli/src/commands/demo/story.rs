@@ -116,7 +116,10 @@ fn fair_shares(lab: &mut Lab) -> Told<()> {
 
 /// What was preempted waits again by itself, and goes on from its checkpoint.
 fn resumed(lab: &mut Lab, sweep: u32) -> Told<()> {
-    act("From the checkpoint", &format!("The jobs are done, and dan's trainings run again. Where did w{sweep} go on? stipend logs w{sweep}"))?;
+    act(
+        "From the checkpoint",
+        &format!("The jobs are done, and dan's trainings run again. Where did w{sweep} go on? stipend logs w{sweep}"),
+    )?;
     lab.until(PATIENCE, |lab| state(lab, sweep).is_some_and(|state| state == State::Running || state.is_over()))?;
     lab.until(Duration::from_secs(5), |lab| log(lab, sweep).is_ok_and(|log| log.contains("goes on")))?;
     for line in log(lab, sweep)?.lines() {

@@ -4,7 +4,11 @@
 //! So it does not matter who is away when: what is to be known stands in the folder.
 
 mod bell;
+mod carry;
 mod folder;
+mod gpus;
+mod health;
+mod idle;
 mod kept;
 mod lease;
 mod process;
@@ -12,8 +16,10 @@ mod repair;
 mod status;
 mod supervisor;
 mod tell;
+mod watch;
 mod worker;
 
+pub use gpus::discover;
 pub use supervisor::supervise;
 pub use tell::{checkpoint, done, input};
 
@@ -27,6 +33,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 use stipend_core::id::LeaseId;
+use stipend_core::quantity::Span;
 use worker::{Input, Worker};
 
 /// What the local engine is told.
@@ -50,6 +57,8 @@ pub struct Settings {
     pub repair_command: Vec<String>,
     /// Run after it: the node is healthy if it exits with 0; empty: it is then healthy anyway.
     pub health_command: Vec<String>,
+    /// A lease whose GPUs do nothing for so long is reported as idle.
+    pub idle_after: Span,
 }
 
 impl Settings {
@@ -67,6 +76,7 @@ impl Settings {
             kept_max: 20_000,
             repair_command: Vec::new(),
             health_command: Vec::new(),
+            idle_after: Span::minutes(10),
         }
     }
 }
@@ -105,6 +115,7 @@ impl Local {
         let hints = to.clone();
         let nodes = settings.nodes.clone();
         let kept = Kept::load(&data, settings.kept_bytes_max, settings.kept_max)?;
+        let are_watched = !settings.are_virtual;
         let worker = Worker::new(settings, kept, reports)?;
         let named = |name: &str| std::thread::Builder::new().name(name.to_string());
         let threads = vec![
@@ -113,6 +124,11 @@ impl Local {
                 bell::each(bell, |word| word != QUIT && folder::parse(word).is_none_or(|lease| hints.send(Input::Hint(lease)).is_ok()));
             })?,
         ];
+        if are_watched {
+            let samples = to.clone();
+            // Not joined: it ends when it next has something to tell, at most some seconds after the worker.
+            named("driver-gpus").spawn(move || gpus::watch(&samples))?;
+        }
         Ok(Local { nodes, data, to, threads })
     }
 }

@@ -8,13 +8,14 @@ mod member;
 mod output;
 mod reaper;
 mod stop;
+mod user;
 
 use super::bell;
 use super::folder::{self, Folder, Order, Stop};
 use super::process;
 use super::status::{self, What, now};
 use ending::Ending;
-use member::{Member, Phase};
+use member::{Member, Phase, Which};
 use nix::sys::wait::WaitStatus;
 use reaper::Reaper;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -52,6 +53,9 @@ enum Event {
 /// # Errors
 /// The folder cannot be read or written. Nothing was started then.
 pub fn supervise(dir: &Path) -> anyhow::Result<()> {
+    if let Some(which) = user::asked() {
+        return user::become_member(dir, which);
+    }
     // A session of its own: what ends the daemon's terminal does not end this. It fails only where it is so already.
     let _ = nix::unistd::setsid();
     let _ = nix::sys::prctl::set_name(c"stipend-lease");
@@ -90,6 +94,7 @@ impl Supervisor {
         let order = folder.order()?;
         let (sender, events) = channel();
         hear(&folder, sender.clone())?;
+        user::prepare(&order, &folder)?;
         let mut status = folder.status_writer()?;
         let pid = nix::unistd::getpid().as_raw();
         let begin = What::Begin { epoch: order.epoch, boot: process::boot().to_string(), pid, start: process::start_of(pid) };
@@ -188,12 +193,9 @@ impl Supervisor {
 
     /// Starts the command of a phase in a member. False if that failed: then the gang is being stopped.
     fn enter(&mut self, rank: usize, phase: Phase) -> bool {
-        let command = match phase {
-            Phase::Restoring => &self.order.program.restore_command,
-            _ => &self.order.program.command,
-        };
+        let which = if phase == Phase::Restoring { Which::Restore } else { Which::Main };
         let first = self.members[rank].phase == Phase::Waiting;
-        match self.reaper.spawning(|| self.members[rank].spawn(&self.order, &self.folder, command)) {
+        match self.reaper.spawning(|| self.members[rank].spawn(&self.order, &self.folder, which)) {
             Ok(pid) => {
                 self.members[rank].phase = phase;
                 self.members[rank].main = Some(pid);
@@ -205,7 +207,7 @@ impl Supervisor {
                 true
             }
             Err(error) => {
-                self.members[rank].say(&member::why_not(&self.order.program, command, &error));
+                self.members[rank].say(&member::why_not(&self.order.program, which, &error));
                 self.member_over(rank, Some((None, None)));
                 false
             }
