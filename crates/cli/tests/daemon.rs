@@ -103,7 +103,9 @@ fn work_that_was_preempted_goes_on_from_its_checkpoint() {
     lab.run(&["submit", "-b", "lab/nlp", "-g", "8", "-m", "2", "--on-preempt", "resume", "-e", &program, "--", "sh", "-c", training]);
     lab.until("it wrote a checkpoint", || lab.run(&["events"]).stdout.contains("w0 wrote a checkpoint"));
     assert_eq!(lab.any(&["run", "-b", "lab/vision", "--min-runtime", "1m", "--", "true"]).code, 0);
-    lab.until("it runs again", || lab.run(&["show", "w0"]).stdout.contains("attempt 2") && lab.any(&["logs", "w0"]).stdout.contains("from "));
+    lab.until("it runs again", || {
+        lab.run(&["show", "w0"]).stdout.contains("attempt 2") && lab.any(&["logs", "w0"]).stdout.contains("from ")
+    });
     let log = lab.run(&["logs", "w0"]).stdout;
     assert!(!log.contains("from 0\n"), "{log}");
     let events = lab.run(&["events"]).stdout;
