@@ -62,7 +62,7 @@ Examples:
   stipend budget set lab/nlp --share 90 --dry-run
   stipend budget set lab/audio --new --share 10 --members eve,bob \\
       --reason 'a new group'
-  stipend budget set lab/nlp --gpus-max none --min-runtime-max 8h -r 'quiet week'
+  stipend budget set lab/nlp --gpus-max none --min-runtime-max 8h -r quiet
   stipend budget set lab/vision --close --reason 'the project is over'";
 
 /// The order of a leaf's work.
