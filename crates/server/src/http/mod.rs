@@ -22,6 +22,7 @@ mod tally;
 mod tokens;
 mod usage;
 mod webhook;
+mod whatif;
 mod workloads;
 
 pub use listen::Listeners;
@@ -150,6 +151,7 @@ fn routes() -> OpenApiRouter<Arc<Api>> {
         .routes(routes!(budgets::changesets))
         .routes(routes!(budgets::withdraw))
         .routes(routes!(usage::usage))
+        .routes(routes!(whatif::ask))
         .routes(routes!(nodes::list))
         .routes(routes!(nodes::drain))
         .routes(routes!(nodes::resume))

@@ -5,6 +5,8 @@
 
 mod bell;
 mod carry;
+mod cgroup;
+mod check;
 mod folder;
 mod gpus;
 mod health;
@@ -24,6 +26,7 @@ pub use supervisor::supervise;
 pub use tell::{checkpoint, done, input};
 
 use super::{Capabilities, Command, Driver, EngineNode, ObservedLease, Reports};
+use crate::record::Program;
 use anyhow::Context;
 use kept::Kept;
 use std::ffi::OsString;
@@ -140,6 +143,10 @@ impl Driver for Local {
 
     fn nodes(&self) -> Vec<EngineNode> {
         self.nodes.clone()
+    }
+
+    fn check(&self, program: &Program) -> Result<(), String> {
+        check::check(program)
     }
 
     fn command(&mut self, command: Command) {
