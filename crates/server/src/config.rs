@@ -41,6 +41,9 @@ pub struct DaemonConfig {
     pub repair_command: Vec<String>,
     /// Run after the repair: the node comes back if it exits with 0. Default: none.
     pub health_command: Vec<String>,
+    /// Under root: each workload runs as the account that has its user's name, or fails if there is none; else all run as the daemon's own.
+    /// Default true.
+    pub run_as_users: bool,
     /// GPUs of a lease that do nothing for so long are shown as idle. Default 10 min.
     pub idle_after: Length,
     /// At most so many workloads may wait, of all users together. Default 200,000.
@@ -75,6 +78,7 @@ impl Default for DaemonConfig {
             listen: "127.0.0.1:7411".into(),
             repair_command: Vec::new(),
             health_command: Vec::new(),
+            run_as_users: true,
             idle_after: Length(Span::minutes(10)),
             waiting_max: 200_000,
             waiting_per_user_max: 20_000,

@@ -60,6 +60,8 @@ pub struct Settings {
     pub health_command: Vec<String>,
     /// A lease whose GPUs do nothing for so long is reported as idle.
     pub idle_after: Span,
+    /// Where the daemon is root: workloads run as whom they name, by account; else all run as the daemon's own user.
+    pub run_as_users: bool,
 }
 
 impl Settings {
@@ -78,6 +80,7 @@ impl Settings {
             repair_command: Vec::new(),
             health_command: Vec::new(),
             idle_after: Span::minutes(10),
+            run_as_users: false,
         }
     }
 }
@@ -115,7 +118,7 @@ impl Local {
         let (to, inputs) = channel();
         let hints = to.clone();
         let nodes = settings.nodes.clone();
-        let kept = Kept::load(&data, settings.kept_bytes_max, settings.kept_max)?;
+        let kept = Kept::new(&data, settings.kept_bytes_max, settings.kept_max);
         let are_watched = !settings.are_virtual;
         let worker = Worker::new(settings, kept, reports)?;
         let named = |name: &str| std::thread::Builder::new().name(name.to_string());

@@ -114,6 +114,9 @@ impl Worker {
                 Err(RecvTimeoutError::Timeout) => {
                     self.look();
                     look = Instant::now() + LOOK_EVERY;
+                    if let Err(error) = self.kept.load() {
+                        tracing::warn!(%error, "the output of what is over cannot be looked through");
+                    }
                 }
                 Ok(Input::Quit) | Err(RecvTimeoutError::Disconnected) => return,
             }
@@ -175,11 +178,13 @@ impl Worker {
             gpus: member.gpus.clone(),
             is_virtual: self.settings.are_virtual,
         });
+        let mut program = (*launch.program).clone();
+        program.run_as = program.run_as.filter(|_| self.settings.run_as_users);
         Order {
             workload: launch.lease.workload.0,
             attempt: launch.lease.attempt,
             epoch: launch.epoch,
-            program: (*launch.program).clone(),
+            program,
             members: places.collect(),
             user: launch.user.clone(),
             budget: launch.budget.clone(),
