@@ -50,10 +50,20 @@ fn help() {
     check(&["sim", "explain", "--help"], "help-sim-explain.txt");
     check(&["sim", "check", "--help"], "help-sim-check.txt");
     check(&["sim", "trace", "--help"], "help-sim-trace.txt");
-    for command in ["demo", "serve", "submit", "run", "queue", "show", "explain", "logs", "wait", "cancel", "events", "usage", "whatif", "backup"] {
+    for command in
+        ["demo", "serve", "submit", "run", "queue", "show", "explain", "logs", "wait", "cancel", "events", "usage", "whatif", "backup"]
+    {
         check(&[command, "--help"], &format!("help-{command}.txt"));
     }
-    for (noun, verb) in [("budget", ""), ("budget", "set"), ("budget", "apply"), ("budget", "tree"), ("node", "drain"), ("token", "create"), ("store", "restore")] {
+    for (noun, verb) in [
+        ("budget", ""),
+        ("budget", "set"),
+        ("budget", "apply"),
+        ("budget", "tree"),
+        ("node", "drain"),
+        ("token", "create"),
+        ("store", "restore"),
+    ] {
         let words: Vec<&str> = [noun, verb, "--help"].into_iter().filter(|word| !word.is_empty()).collect();
         check(&words, &format!("help-{}.txt", words[..words.len() - 1].join("-")));
     }

@@ -37,13 +37,12 @@ pub struct PoolConfig {
 pub struct DaemonConfig {
     /// Where the API listens, beside the socket in the data folder. Default `127.0.0.1:7411`.
     pub listen: String,
+    /// Whom workloads run as where the daemon is root: `submitter` (default), whose account must exist here, or `daemon`.
+    pub run_as: RunAs,
     /// Run when a drained node is to be repaired, with `STIPEND_NODE` and `STIPEND_REASON`. Default: none, a person resumes the node.
     pub repair_command: Vec<String>,
     /// Run after the repair: the node comes back if it exits with 0. Default: none.
     pub health_command: Vec<String>,
-    /// Under root: each workload runs as the account that has its user's name, or fails if there is none; else all run as the daemon's own.
-    /// Default true.
-    pub run_as_users: bool,
     /// GPUs of a lease that do nothing for so long are shown as idle. Default 10 min.
     pub idle_after: Length,
     /// At most so many workloads may wait, of all users together. Default 200,000.
@@ -58,6 +57,16 @@ pub struct DaemonConfig {
     pub output_kept_mib: u64,
     /// Called when something happens.
     pub webhooks: Vec<Webhook>,
+}
+
+/// Whom workloads run as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunAs {
+    /// The account of whoever submitted it.
+    Submitter,
+    /// The daemon's own.
+    Daemon,
 }
 
 /// A receiver of events.
@@ -76,9 +85,9 @@ impl Default for DaemonConfig {
     fn default() -> DaemonConfig {
         DaemonConfig {
             listen: "127.0.0.1:7411".into(),
+            run_as: RunAs::Submitter,
             repair_command: Vec::new(),
             health_command: Vec::new(),
-            run_as_users: true,
             idle_after: Length(Span::minutes(10)),
             waiting_max: 200_000,
             waiting_per_user_max: 20_000,

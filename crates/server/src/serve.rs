@@ -133,7 +133,6 @@ fn settings(data: &Path, config: &Config) -> Settings {
         repair_command: config.daemon.repair_command.clone(),
         health_command: config.daemon.health_command.clone(),
         idle_after: config.daemon.idle_after.0,
-        run_as_users: config.daemon.run_as_users,
         ..Settings::new(data.to_owned(), nodes, are_virtual)
     }
 }

@@ -130,7 +130,7 @@ impl Service {
         Some(Box::new(Launch {
             lease,
             epoch: self.epoch,
-            program: Arc::new(program(&submission, view)),
+            program: Arc::new(program(&submission, view, self.config.run_as)),
             members: members(view),
             user: view.user.clone(),
             budget: view.budget.clone(),

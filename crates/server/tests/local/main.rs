@@ -125,7 +125,6 @@ fn root_runs_a_workload_as_its_user() {
         return;
     }
     let mut engine = Engine::new();
-    engine.restart_with(|settings| settings.run_as_users = true);
     let mut launch = script(
         lease(1, 2),
         &format!("id -un; id -Gn; echo $HOME $MINE; echo state > $STIPEND_CHECKPOINT_DIR/state; {}", tell("checkpoint")),

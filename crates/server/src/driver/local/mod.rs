@@ -6,6 +6,7 @@
 mod bell;
 mod carry;
 mod cgroup;
+mod check;
 mod folder;
 mod gpus;
 mod health;
@@ -25,6 +26,7 @@ pub use supervisor::supervise;
 pub use tell::{checkpoint, done, input};
 
 use super::{Capabilities, Command, Driver, EngineNode, ObservedLease, Reports};
+use crate::record::Program;
 use anyhow::Context;
 use kept::Kept;
 use std::ffi::OsString;
@@ -60,8 +62,6 @@ pub struct Settings {
     pub health_command: Vec<String>,
     /// A lease whose GPUs do nothing for so long is reported as idle.
     pub idle_after: Span,
-    /// Where the daemon is root: workloads run as whom they name, by account; else all run as the daemon's own user.
-    pub run_as_users: bool,
 }
 
 impl Settings {
@@ -80,7 +80,6 @@ impl Settings {
             repair_command: Vec::new(),
             health_command: Vec::new(),
             idle_after: Span::minutes(10),
-            run_as_users: false,
         }
     }
 }
@@ -144,6 +143,10 @@ impl Driver for Local {
 
     fn nodes(&self) -> Vec<EngineNode> {
         self.nodes.clone()
+    }
+
+    fn check(&self, program: &Program) -> Result<(), String> {
+        check::check(program)
     }
 
     fn command(&mut self, command: Command) {

@@ -178,13 +178,11 @@ impl Worker {
             gpus: member.gpus.clone(),
             is_virtual: self.settings.are_virtual,
         });
-        let mut program = (*launch.program).clone();
-        program.run_as = program.run_as.filter(|_| self.settings.run_as_users);
         Order {
             workload: launch.lease.workload.0,
             attempt: launch.lease.attempt,
             epoch: launch.epoch,
-            program,
+            program: (*launch.program).clone(),
             members: places.collect(),
             user: launch.user.clone(),
             budget: launch.budget.clone(),
