@@ -188,6 +188,7 @@ impl Service {
         if batch.is_empty() {
             return Ok(());
         }
+        batch.digest = self.store.wants_digest().then(|| self.scheduler.digest());
         self.owed.touch();
         timed(&self.pulse.commits, || self.store.commit(&batch))?;
         self.keys.clear();
@@ -196,7 +197,7 @@ impl Service {
             let _ = self.lines.send(Arc::new(line));
         }
         if self.store.wants_snapshot() {
-            self.store.snapshot(self.now, &self.scheduler)?;
+            self.store.snapshot_aside(self.now, &self.scheduler)?;
         }
         Ok(())
     }

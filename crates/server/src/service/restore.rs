@@ -164,8 +164,9 @@ impl Service {
         facts.extend(told.into_iter().filter_map(|(at, event)| Some((at?, Fact::Event(event)))));
         match (seen.end, view.state) {
             (Some(end), _) => facts.push((end.at, Fact::Ended(seen.clone()))),
-            // The command may have been lost: it is idempotent.
-            (None, State::Stopping) => self.commands.push(Command::Stop { lease, grace: Span::ZERO }),
+            (None, State::Stopping) if seen.is_stopping => {}
+            // The command was lost, and with it the time: a short grace is left.
+            (None, State::Stopping) => self.commands.push(Command::Stop { lease, grace: Span::seconds(10) }),
             (None, State::Starting) => self.launch(lease),
             _ => {}
         }

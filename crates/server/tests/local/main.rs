@@ -152,3 +152,13 @@ fn this_machine_is_a_node_whatever_it_has() {
     assert!(!node.name.is_empty() && node.cpus > 0 && node.memory > 0, "{node:?}");
     assert_eq!(node.gpus == 0, why.is_some());
 }
+
+#[test]
+fn limits_that_the_machine_cannot_hold_keep_nobody_from_running() {
+    let mut engine = Engine::new();
+    let mut launch = script(lease(1, 1), "echo within; cat /proc/self/cgroup");
+    (launch.cpus_per_member, launch.memory_per_member) = (1, 256 << 20);
+    engine.launch(launch);
+    engine.ends(lease(1, 1), Exit::Completed, Some(0), None);
+    assert!(engine.output(lease(1, 1), 0).starts_with("within\n"));
+}

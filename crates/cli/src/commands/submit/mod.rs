@@ -44,8 +44,9 @@ Examples:
   stipend submit --file job.sbatch --dry-run
   stipend wait $(stipend submit -b lab/nlp -- ./prepare.sh)
 
-A spec's fields are the flags' names: budget = \"lab/nlp\", min_runtime = \"30m\",
-command = [\"python\", \"train.py\"]. Of a batch script, #SBATCH lines count as far
+A spec says budget = \"lab/nlp\", command = [\"python\", \"train.py\"], gpus = 4,
+min_runtime = \"30m\", on_preempt = \"resume\", env = { SEED = \"1\" }; --dry-run
+prints what flags are in a spec. Of a batch script, #SBATCH lines count as far
 as they mean something here (the others are named), and #STIPEND lines hold
 flags of this command: #STIPEND --min-runtime 30m";
 

@@ -72,6 +72,8 @@ impl Worker {
         match carrier {
             Carrier::Lives if known.end.is_some() => self.relaunch(lease),
             Carrier::Lives => {}
+            // Of the daemon before, which did not come to it: it is launched or stopped when that is said again.
+            Carrier::NotYet if known.is_untouched() => {}
             Carrier::NotYet if known.started < STARTS_MAX => self.start(lease),
             Carrier::NotYet => self.never_began(lease, &io::Error::other("its supervisor ends at once; see supervisor.log")),
             Carrier::Died => self.bury(lease),

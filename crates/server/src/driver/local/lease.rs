@@ -30,6 +30,7 @@ pub(super) struct Lease {
     /// First processes of the groups.
     pub groups: Vec<(i32, u64)>,
     running_since: Option<Time>,
+    is_stopping: bool,
     checkpoint: Option<Time>,
     input: Option<Time>,
     pub end: Option<End>,
@@ -60,6 +61,7 @@ impl Lease {
             begun: None,
             groups: Vec::new(),
             running_since: None,
+            is_stopping: false,
             checkpoint: None,
             input: None,
             end: None,
@@ -87,7 +89,8 @@ impl Lease {
                     self.input = Some(at);
                     report(Report::Input { lease, at });
                 }
-                What::Done | What::Stopping { .. } => {}
+                What::Stopping { .. } => self.is_stopping = true,
+                What::Done => {}
                 What::Ended { exit, code, signal } => {
                     let exit = if self.is_broken && exit == Exit::Failed { Exit::Infrastructure } else { exit };
                     let end = End { exit, at, code, signal };
@@ -116,6 +119,11 @@ impl Lease {
             () if self.begun.is_none() => Carrier::NotYet,
             () => Carrier::Died,
         })
+    }
+
+    /// Nothing but its folder was made, and not by this daemon.
+    pub(super) fn is_untouched(&self) -> bool {
+        self.begun.is_none() && self.end.is_none() && self.started == 0
     }
 
     /// Its GPUs on this machine.
@@ -152,6 +160,7 @@ impl Lease {
             lease: self.id,
             epoch: self.epoch,
             running_since: self.running_since,
+            is_stopping: self.is_stopping || self.folder.stop().is_some(),
             checkpoint: self.checkpoint,
             input: self.input,
             end: self.end,

@@ -5,6 +5,7 @@
 
 mod bell;
 mod carry;
+mod cgroup;
 mod check;
 mod folder;
 mod gpus;

@@ -7,11 +7,12 @@ use super::kept::Kept;
 use super::lease::Lease;
 use super::repair::Repairs;
 use super::status::now;
-use super::{Settings, bell, bell_path, leases};
+use super::{Settings, bell, bell_path, cgroup, leases};
 use crate::driver::{Command, End, Launch, ObservedLease, Report, Reports};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
@@ -46,6 +47,8 @@ pub(super) struct Worker {
     /// Launches that wait for the end of an older epoch's lease of the same name.
     pub(super) waiting: Vec<Launch>,
     pub(super) repairs: Repairs,
+    /// The control group for leases, where the machine lets us have one.
+    pub(super) groups: Option<PathBuf>,
     pub(super) health: Health,
     pub(super) idle: Idle,
 }
@@ -58,9 +61,14 @@ impl Worker {
             reports: Arc::clone(&reports),
             under_way: Arc::default(),
         };
+        let groups = cgroup::prepare(&settings.data);
+        if let Err(error) = &groups {
+            tracing::warn!("limits on CPUs and memory are not enforced: {error}");
+        }
+        let groups = groups.ok();
         let idle = Idle::new(settings.idle_after);
         let health = Health::default();
-        let mut worker = Worker { settings, kept, reports, leases: BTreeMap::new(), waiting: Vec::new(), repairs, health, idle };
+        let mut worker = Worker { settings, kept, reports, leases: BTreeMap::new(), waiting: Vec::new(), repairs, groups, health, idle };
         worker.adopt()?;
         Ok(worker)
     }
@@ -129,7 +137,8 @@ impl Worker {
         let lease = launch.lease;
         if let Some(known) = self.leases.get(&lease) {
             match launch.epoch.cmp(&known.epoch) {
-                // Again: whether it was started shows a look.
+                // Again: it was begun, or somebody is about to, or the daemon before did not come to it.
+                std::cmp::Ordering::Equal if known.is_untouched() => self.start(lease),
                 std::cmp::Ordering::Equal => self.look_at(lease),
                 std::cmp::Ordering::Less => tracing::warn!(%lease, "a launch of an older epoch is not carried out"),
                 std::cmp::Ordering::Greater => {
@@ -177,6 +186,7 @@ impl Worker {
             pool: launch.pool.clone(),
             cpus_per_member: launch.cpus_per_member,
             memory_per_member: launch.memory_per_member,
+            groups: self.groups.clone(),
             output_max: self.settings.output_max,
             bell: bell_path(&self.settings.data),
             checkpoints: self.settings.data.join("checkpoints").join(launch.lease.workload.0.to_string()),
@@ -209,6 +219,10 @@ impl Worker {
             // The service gives it again.
             tracing::error!(%lease, %error, "cannot order a stop");
         }
+        if known.is_untouched() {
+            // The supervisor sees the order, and only says that it ended.
+            return self.start(lease);
+        }
         // A hint; the supervisor looks by itself, too.
         let _ = bell::ring(&known.folder.control(), "look");
         self.look_at(lease);
@@ -218,7 +232,10 @@ impl Worker {
         self.look_at(lease);
         let Some(known) = self.leases.get(&lease).filter(|known| known.end.is_some()) else { return };
         match self.kept.take(known) {
-            Ok(()) => drop(self.leases.remove(&lease)),
+            Ok(()) => {
+                self.groups.iter().for_each(|groups| cgroup::remove(&groups.join(name(lease))));
+                self.leases.remove(&lease);
+            }
             Err(error) => tracing::warn!(%lease, %error, "cannot put away what is left of a lease"),
         }
     }

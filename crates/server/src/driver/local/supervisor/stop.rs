@@ -79,7 +79,7 @@ impl Supervisor {
             if self.members[rank].phase != Phase::Running {
                 continue;
             }
-            let started = self.reaper.spawning(|| self.members[rank].spawn(&self.order, &self.folder, Which::Checkpoint));
+            let started = self.spawn(rank, Which::Checkpoint);
             let stopping = self.stopping.as_mut().expect("it is being stopped");
             match started {
                 Ok(pid) => {
