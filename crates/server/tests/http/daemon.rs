@@ -107,10 +107,15 @@ impl Daemon {
         self.client(&self.token)
     }
 
+    /// A client by the socket: of the account that runs the daemon.
+    fn local(&self) -> Client {
+        Client::new(&format!("unix:{}", self.socket().display()), None).expect("an address")
+    }
+
     /// A token for a user.
     pub(crate) fn token_of(&self, user: &str, role: &str) -> String {
         let request = json!({"user": user, "role": role});
-        self.admin().post::<NewToken, _>("/v1/tokens", &request, &[]).expect("a token").token
+        self.local().post::<NewToken, _>("/v1/tokens", &request, &[]).expect("a token").token
     }
 
     /// A client of a user with a role.
@@ -181,9 +186,9 @@ pub(crate) fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
 
 impl Drop for Daemon {
     fn drop(&mut self) {
-        let live: Result<Value, _> = self.admin().get("/v1/workloads?limit=1000");
+        let live: Result<Value, _> = self.local().get("/v1/workloads?limit=1000");
         for workload in live.iter().flat_map(|page| page["items"].as_array().into_iter().flatten()) {
-            let _ = self.admin().delete::<Value>(&format!("/v1/workloads/{}", workload["id"]));
+            let _ = self.local().delete::<Value>(&format!("/v1/workloads/{}", workload["id"]));
         }
         if let Some(server) = self.server.take() {
             server.stop();

@@ -104,7 +104,8 @@ impl<'d> Maker<'d> {
             let value = self.text_of(name, &parameter["schema"]);
             match parameter["in"].as_str() {
                 Some("path") => path = path.replace(&format!("{{{name}}}"), &escape(&value)),
-                Some("query") if self.one_in(3) => query.push(format!("{name}={}", escape(&value))),
+                // A wait that states no time is a long one.
+                Some("query") if name == "timeout_s" || self.one_in(3) => query.push(format!("{name}={}", escape(&value))),
                 Some("header") if self.one_in(4) => headers.push_str(&format!("{name}: {}\r\n", value.replace(['\r', '\n', '\0'], ""))),
                 _ => {}
             }
