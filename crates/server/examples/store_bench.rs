@@ -33,6 +33,12 @@ fn main() {
     for size in [1, 10, 100] {
         submit(&mut store, &mut scheduler, &mut lines, size);
     }
+    drop((store, scheduler));
+    println!("with those to replay:");
+    let (mut store, mut scheduler, mut lines) = open(&folder);
+    let start = Instant::now();
+    let digest = scheduler.digest();
+    println!("the digest, {digest:x}, in {:.0} ms", ms(start.elapsed()));
     let start = Instant::now();
     let copy = scheduler.clone();
     println!("the scheduler copied in {:.0} ms", ms(start.elapsed()));
@@ -95,7 +101,7 @@ fn cluster(scheduler: &mut Scheduler) -> Vec<Step> {
     let budgets = (0..=LEAVES).map(budget).collect();
     events.push(Event::BudgetsChanged(Changeset { based_on: 0, author: "ann".into(), reason: "the first".into(), budgets }));
     for node in 0..1000 {
-        let block = BlockId((node / 16) as u16);
+        let block = BlockId(node / 16);
         let spec = NodeSpec { pool: PoolId(0), gpus: 8, cpus: 0, memory: 0, block, features: Features(0), express: false };
         events.push(Event::NodeJoined { node: NodeId(node), spec });
     }
@@ -216,6 +222,7 @@ fn view(id: u32, state: State) -> Workload {
         gpus_per_member: 8,
         min_runtime_ms: HOUR,
         time_limit_ms: None,
+        expected_runtime_ms: None,
         on_preempt: OnPreempt::Resume,
         priority: 0,
         kind: Kind::Batch,
@@ -232,6 +239,7 @@ fn view(id: u32, state: State) -> Workload {
         after: Vec::new(),
         held_by: None,
         idle_since_ms: None,
+        ran_ms: 0,
         why: (!ended).then(|| "needs 8 GPUs; 3 are within reach, the rest is protected or stands lower".into()),
     }
 }

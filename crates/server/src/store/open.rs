@@ -124,7 +124,7 @@ fn read_and_begin(conn: &mut Connection, folder: &Folder) -> Result<Opened, Faul
     tx.execute("INSERT OR REPLACE INTO store (id, life, epoch) VALUES (1, ?1, ?2)", (life, epoch as i64))?;
     let program = program::register(&tx)?;
     tx.commit()?;
-    let written = Written { program, last_step, since_snapshot, labels: Labels::new() };
+    let written = Written { program, last_step, since_snapshot, since_digest: 0, labels: Labels::new() };
     Ok(Opened { restored: Restored { epoch, ..restored }, life, written })
 }
 

@@ -59,7 +59,7 @@ pub(crate) fn open_to_write(path: &Path) -> Result<Connection, Fault> {
 pub(crate) fn open_to_read(path: &Path) -> Result<Connection, Fault> {
     let conn = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     conn.busy_timeout(Duration::from_secs(30))?;
-    conn.pragma_update(None, "mmap_size", 1_i64 << 30)?;
+    conn.pragma_update(None, "cache_size", -8192)?;
     conn.set_prepared_statement_cache_capacity(128);
     Ok(conn)
 }

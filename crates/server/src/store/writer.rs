@@ -25,11 +25,15 @@ pub(super) struct Written {
     pub(super) program: i64,
     pub(super) last_step: u64,
     pub(super) since_snapshot: u64,
+    pub(super) since_digest: u64,
     pub(super) labels: rows::Labels,
 }
 
 /// After so many steps it is time for a snapshot.
 const SNAPSHOT_STEPS: u64 = 20_000;
+
+/// And after so many for a digest: it costs as much as the state is large.
+const DIGEST_STEPS: u64 = 4_000;
 
 impl Store {
     /// Writes a batch, whole or not at all. When this returns, it is on disk.
@@ -41,6 +45,7 @@ impl Store {
             let last = journal::append(conn, written.program, written.last_step, batch)?;
             rows::write(conn, &mut written.labels, batch)?;
             written.since_snapshot += last - written.last_step;
+            written.since_digest = if batch.digest.is_some() { 0 } else { written.since_digest + last - written.last_step };
             written.last_step = last;
             Ok(())
         })
@@ -49,6 +54,11 @@ impl Store {
     /// Whether so much was written since the last snapshot that it is time for one.
     pub fn wants_snapshot(&self) -> bool {
         self.written.since_snapshot >= SNAPSHOT_STEPS
+    }
+
+    /// Whether so much was written since the last digest that a batch should bring one.
+    pub fn wants_digest(&self) -> bool {
+        self.written.since_digest >= DIGEST_STEPS
     }
 
     /// Writes the scheduler's state after all steps that were committed, so that a later start need not replay them. A clean stop ends with

@@ -94,7 +94,7 @@ fn heads_are_bounded() {
 
 #[test]
 fn who_asks_too_often_is_told_when_to_come_back() {
-    let daemon = Daemon::with("[daemon]\nrequests_per_second_max = 1\n");
+    let daemon = Daemon::with("requests_per_second_max = 1\n");
     let bob = daemon.token_of("bob", "user");
     let bearer = format!("Bearer {bob}");
     let ask = || daemon.raw(&request("GET", "/v1/pools", &[("authorization", &bearer)], ""));

@@ -70,8 +70,34 @@ fn usage_counts_what_runs_and_what_ran() {
     assert!(delivered(&first, "lab/nlp") > 0.3 * 4.0 / 3600.0, "{first:?}");
     assert_eq!(delivered(&first, "lab"), delivered(&first, "lab/nlp"));
     assert_eq!(delivered(&first, "lab/vision"), 0.0);
+    // Its claim is 9.6 GPUs and it asks for 8: it is owed what it asks for, and so is what is above it.
+    let owed = |path: &str| of("hour").budgets.iter().find(|row| row.budget == path).unwrap().owed_gpu_hours.unwrap();
+    crate::daemon::until("nothing is owed", || (owed("lab/nlp") > 0.0 && owed("lab") > 0.0).then_some(()));
+    assert_eq!(owed("lab/vision"), 0.0);
     // What runs goes on being counted.
     crate::daemon::until("nothing more is counted", || (delivered(&of("day"), "lab") > delivered(&first, "lab")).then_some(()));
     let rows: Value = ada.get("/v1/usage?pool=none").unwrap();
     assert_eq!(rows["budgets"], json!([]));
+}
+
+#[test]
+fn a_change_is_tried_before_it_is_made() {
+    let daemon = Daemon::start();
+    let request = json!({"reason": "what if", "budgets": [{"path": "lab/nlp", "share": 10}], "days": 1});
+    let before: Tree = daemon.admin().get("/v1/budgets").unwrap();
+    let answer: Value = daemon.admin().post("/v1/whatif", &request, &[]).unwrap();
+    assert_eq!(answer["difference"], json!(["lab/nlp share 60 % -> 10 %"]));
+    assert_eq!(daemon.admin().get::<Tree>("/v1/budgets").unwrap().version, before.version);
+}
+
+#[test]
+fn a_backup_is_a_new_file_and_an_administrators() {
+    let daemon = Daemon::start();
+    let path = daemon.socket().with_file_name("copy.db");
+    let request = json!({"path": path});
+    let made: Value = daemon.admin().post("/v1/backup", &request, &[]).unwrap();
+    assert_eq!(made["bytes"], std::fs::metadata(&path).unwrap().len());
+    assert_eq!(daemon.ask("POST", "/v1/backup", &[], &request.to_string()).status, 409);
+    assert_eq!(daemon.ask("POST", "/v1/backup", &[], "{\"path\": \"copy.db\"}").status, 400);
+    daemon.as_user("ada", "user").post::<Value, _>("/v1/backup", &request, &[]).unwrap_err();
 }

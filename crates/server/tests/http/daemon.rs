@@ -35,6 +35,8 @@ members = ["ada"]
 path = "lab/vision"
 share = 40
 members = ["*"]
+[daemon]
+run_as = "daemon"
 "#;
 
 pub(crate) struct Daemon {
@@ -75,7 +77,7 @@ impl Daemon {
         Daemon::with("")
     }
 
-    /// With more configuration.
+    /// With more said of `[daemon]`.
     pub(crate) fn with(more: &str) -> Daemon {
         let folder = tempfile::tempdir().expect("a folder");
         let config = Config::parse("test.toml", &format!("{CONFIG}{more}"), Path::new("")).expect("a configuration");

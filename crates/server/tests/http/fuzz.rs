@@ -22,7 +22,7 @@ const OF_HTTP: [u16; 2] = [414, 431];
 #[test]
 fn no_request_finds_a_defect() {
     let document = Document(serde_json::from_str(&openapi_json()).expect("JSON"));
-    let daemon = Daemon::with("[daemon]\nrequests_per_second_max = 100000\n");
+    let daemon = Daemon::with("requests_per_second_max = 100000\n");
     let tokens = ["ada", "boss", "vera"].map(|user| daemon.token_of(user, if user == "vera" { "viewer" } else { "user" }));
     let mut statuses: BTreeMap<u16, u32> = BTreeMap::new();
     let mut sent = 0;

@@ -11,7 +11,7 @@ use std::sync::mpsc::channel;
 fn what_happens_is_told_in_order_and_again_until_it_is_taken() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let hook = format!(
-        "[daemon]\n[[daemon.webhooks]]\nurl = \"http://{}/hook\"\nevents = [\"start\", \"ended\"]\nsecret = \"s\"\n",
+        "[[daemon.webhooks]]\nurl = \"http://{}/hook\"\nevents = [\"start\", \"ended\"]\nsecret = \"s\"\n",
         listener.local_addr().unwrap()
     );
     let (to, told) = channel();

@@ -227,6 +227,19 @@ fn each_guard_is_awake() {
     damaged(folder.path(), "the people of budget 3 cannot be read");
 }
 
+/// A scheduler that does something else with the steps than it did: nobody goes on from there.
+#[test]
+fn a_replay_to_another_state_is_noticed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (mut store, mut lab, mut dice) = worked(folder.path(), 10);
+    let mut batch = lab.turn(&mut dice);
+    batch.digest = Some(lab.scheduler.digest() ^ 1);
+    store.commit(&batch).expect("written");
+    work(&mut store, &mut lab, &mut dice, 3);
+    drop(store);
+    damaged(folder.path(), "the scheduler is not what it was then");
+}
+
 /// With two snapshots one may be bad: the one before it and more steps make the same state.
 #[test]
 fn a_bad_snapshot_can_be_done_without() {

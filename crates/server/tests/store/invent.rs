@@ -48,6 +48,7 @@ pub(crate) fn workload(dice: &mut Dice, id: u32) -> Workload {
         gpus_per_member: number(dice),
         min_runtime_ms: ms(dice),
         time_limit_ms: dice.maybe(ms),
+        expected_runtime_ms: dice.maybe(ms),
         on_preempt: *dice.pick(&[OnPreempt::Resume, OnPreempt::Restart, OnPreempt::End]),
         priority: *dice.pick(&[0, -1, i16::MIN, i16::MAX]),
         kind: *dice.pick(&[WorkloadKind::Batch, WorkloadKind::Session]),
@@ -64,6 +65,7 @@ pub(crate) fn workload(dice: &mut Dice, id: u32) -> Workload {
         after: dice.some(number),
         held_by: dice.maybe(Dice::text),
         idle_since_ms: dice.maybe(ms),
+        ran_ms: ms(dice),
         why: dice.maybe(Dice::text),
     }
 }

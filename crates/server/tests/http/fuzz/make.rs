@@ -260,7 +260,7 @@ impl<'d> Maker<'d> {
             "command" => Some(json!(["/bin/true"])),
             "min_runtime" | "time_limit" | "expected_runtime" | "checkpoint_every" => Some(json!(self.of(&["0s", "1m", "5m", "1h"]))),
             "based_on" => Some(json!(self.below(60))),
-            "path" => Some(json!(self.of(&["lab/nlp", "lab/vision", "lab/new"]))),
+            "path" if depth > 0 => Some(json!(self.of(&["lab/nlp", "lab/vision", "lab/new"]))),
             "pools" | "features" | "after" | "array" | "workdir" | "checkpoint_command" | "restore_command" => Some(Value::Null),
             _ => None,
         };
