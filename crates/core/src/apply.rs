@@ -1,6 +1,7 @@
 //! Facts come in: each is checked whole before anything changes.
 
-use crate::entry::{BudgetEntry, Entry, Licence, Unreserved};
+use crate::changeset::change_budgets;
+use crate::entry::{Entry, Licence, Unreserved};
 use crate::event::{Event, Exit, Rejection};
 use crate::explain::Why;
 use crate::id::{LeaseId, NodeId, PoolId, WorkloadId};
@@ -13,7 +14,7 @@ use crate::queue::{join_queues, leave_queues};
 use crate::recovery::Recovery;
 use crate::scheduler::Scheduler;
 use crate::spec::{Changeset, NodeSpec, NodeState, Severity};
-use crate::submit::submit;
+use crate::submit::{check_open, submit};
 use crate::workload::{Phase, StopCause};
 
 pub(crate) fn apply(s: &mut Scheduler, event: &Event, log: &mut Vec<Entry>) -> Result<(), Rejection> {
@@ -100,31 +101,6 @@ fn check_knobs(knobs: &Knobs) -> Result<(), Rejection> {
     if knobs.retry_every < Span::seconds(1) {
         return bad("retry_every", "must be at least 1 second");
     }
-    Ok(())
-}
-
-fn change_budgets(s: &mut Scheduler, change: &Changeset, log: &mut Vec<Entry>) -> Result<(), Rejection> {
-    let new = s.tree.changed(change, s.pools.len())?;
-    // Work is charged to leaves: a budget with work cannot become an inner one.
-    for (_, workload) in s.workloads.iter() {
-        if let Some(budget) = new.get(workload.spec.budget)
-            && !budget.is_leaf()
-        {
-            return Err(Rejection::LeafInUse { path: budget.path.clone() });
-        }
-    }
-    let budgets = new.top_down().map(|b| BudgetEntry { spec: b.spec.clone(), path: b.path.clone(), claims: b.claims.clone() }).collect();
-    log.push(Entry::Budgets { version: new.version(), author: change.author.clone(), reason: change.reason.clone(), budgets });
-    let old = std::mem::replace(&mut s.tree, new);
-    for pool in &mut s.pools {
-        let id = pool.id;
-        for grant in pool.ledger.set_tree(s.now, &old, &s.tree, id) {
-            log.push(Entry::Granted { budget: grant.budget, pool: id, gpu_ms: grant.gpu_ms });
-        }
-        pool.queue.reorder(&old, &s.tree, &s.workloads);
-        pool.stir();
-    }
-    crate::reservation::drop_unfunded(s, log);
     Ok(())
 }
 
@@ -281,7 +257,7 @@ fn hold(s: &mut Scheduler, id: WorkloadId, why: &str, log: &mut Vec<Entry>) -> R
     }
     crate::reservation::give_up(s, id, Unreserved::Owner, log);
     let workload = s.workloads.get_mut(id.0).expect("checked");
-    workload.phase = Phase::Held { why: why.to_string() };
+    workload.phase = Phase::Held { why: why.to_string(), by_closing: false };
     leave_queues(&mut s.pools, id, workload, &s.tree);
     log.push(Entry::Held { workload: id, why: why.to_string() });
     Ok(())
@@ -292,12 +268,19 @@ fn release(s: &mut Scheduler, id: WorkloadId, log: &mut Vec<Entry>) -> Result<()
     if !matches!(workload.phase, Phase::Held { .. }) {
         return Err(Rejection::WorkloadState { workload: id, message: "it is not held" });
     }
+    check_open(&s.tree, workload.spec.budget)?;
+    wait_anew(s, id, log);
+    Ok(())
+}
+
+/// What was held waits from now on.
+pub(crate) fn wait_anew(s: &mut Scheduler, id: WorkloadId, log: &mut Vec<Entry>) {
+    let workload = s.workloads.get_mut(id.0).expect("checked");
     workload.phase = Phase::Waiting;
     workload.eligible = s.now;
     workload.waiting_since = s.now;
     join_queues(&mut s.pools, id, workload, &s.tree);
     log.push(Entry::Eligible { workload: id });
-    Ok(())
 }
 
 fn cancel(s: &mut Scheduler, id: WorkloadId, cause: &StopCause, log: &mut Vec<Entry>) -> Result<(), Rejection> {

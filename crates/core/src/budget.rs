@@ -2,7 +2,7 @@
 
 use crate::event::Rejection;
 use crate::id::{BudgetId, PoolId};
-use crate::quantity::{Claim, Ppm};
+use crate::quantity::{Claim, Ppm, Time};
 use crate::spec::{BudgetSpec, Changeset, PoolShare};
 use std::collections::BTreeMap;
 
@@ -20,6 +20,8 @@ pub struct Budget {
     pub line: Vec<BudgetId>,
     /// Its claim on each pool, by pool number.
     pub claims: Vec<Claim>,
+    /// What closes it: itself or an ancestor, the topmost that is closed.
+    pub closed_by: Option<BudgetId>,
 }
 
 impl Budget {
@@ -37,6 +39,17 @@ impl Budget {
     pub fn is_leaf(&self) -> bool {
         self.children.is_empty()
     }
+}
+
+/// A changeset of a later date that would be refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Broken {
+    /// Its place in the list, from 0.
+    pub place: usize,
+    /// Its date.
+    pub at: Time,
+    /// Why it would be refused.
+    pub rejection: Rejection,
 }
 
 /// The highest number of a budget: tables go by it.
@@ -77,7 +90,7 @@ impl BudgetTree {
     /// The tree after a changeset, or why it is refused. Nothing of `self` changes.
     ///
     /// # Errors
-    /// A stale version, an unknown or another parent, a second root, a name taken, or shares above 100 %.
+    /// A stale version, an unknown parent, a second or another root, a budget moved below itself, a name taken, or shares above 100 %.
     pub fn changed(&self, change: &Changeset, pools: usize) -> Result<BudgetTree, Rejection> {
         if change.based_on != self.version {
             return Err(Rejection::StaleVersion { based_on: change.based_on, current: self.version });
@@ -88,14 +101,37 @@ impl BudgetTree {
                 let expected = format!("from 0 to {NUMBER_MAX}");
                 return Err(Rejection::Request { field: "budget number", value: spec.id.0.to_string(), expected });
             }
-            if let Some(old) = specs.get(&spec.id)
-                && old.parent != spec.parent
-            {
-                return Err(Rejection::ParentChanged { budget: spec.name.clone() });
+            if self.root == Some(spec.id) && spec.parent.is_some() {
+                return Err(Rejection::Root { message: format!("{} is the root and stays it", spec.name) });
             }
             specs.insert(spec.id, spec.clone());
         }
         BudgetTree::build(specs, self.version + 1, pools)
+    }
+
+    /// The tree after changesets that take effect later, each at its date, in the order of their dates (of equal ones in the order given).
+    /// Each is based on the version that it will meet then, whatever it says.
+    ///
+    /// # Errors
+    /// The first that would be refused: its place in the list, its date, and why.
+    pub fn changed_later(&self, changes: &[(Time, Changeset)], pools: usize) -> Result<BudgetTree, Broken> {
+        let mut order: Vec<usize> = (0..changes.len()).collect();
+        order.sort_by_key(|place| changes[*place].0);
+        order.into_iter().try_fold(self.clone(), |tree, place| {
+            let (at, change) = &changes[place];
+            let change = Changeset { based_on: tree.version, ..change.clone() };
+            tree.changed(&change, pools).map_err(|rejection| Broken { place, at: *at, rejection })
+        })
+    }
+
+    /// The line of `id` up to the root in this tree, or nothing if it is not in it.
+    pub(crate) fn line(&self, id: BudgetId) -> &[BudgetId] {
+        self.get(id).map_or(&[], |budget| &budget.line)
+    }
+
+    /// Whether a budget, or one above it, is closed.
+    pub(crate) fn closed_by(&self, id: BudgetId) -> Option<BudgetId> {
+        self.get(id).and_then(|budget| budget.closed_by)
     }
 
     fn build(specs: BTreeMap<BudgetId, BudgetSpec>, version: u32, pools: usize) -> Result<BudgetTree, Rejection> {
@@ -133,7 +169,8 @@ impl BudgetTree {
         let path = parent.map_or(spec.name.clone(), |p| format!("{}/{}", p.path, spec.name));
         let mut line = vec![spec.id];
         line.extend(parent.iter().flat_map(|p| p.line.iter()));
-        Budget { spec: spec.clone(), path, children, line, claims }
+        let closed_by = parent.and_then(|p| p.closed_by).or(spec.closed.then_some(spec.id));
+        Budget { spec: spec.clone(), path, children, line, claims, closed_by }
     }
 }
 

@@ -1,5 +1,6 @@
 //! Claims: GPUs held for a workload until those who still occupy them are gone.
 
+use crate::changeset::{follow, keep_closed};
 use crate::entry::{ChargeKind, Entry, Licence, Occupancy, Placement};
 use crate::explain::Why;
 use crate::id::{NodeId, PoolId, WorkloadId};
@@ -93,9 +94,10 @@ pub(crate) fn unclaim(s: &mut Scheduler, id: WorkloadId, why: &Why, log: &mut Ve
     commit_plan(pool, workload, &claim.placement, -1);
     occupy(pool, workload, -1);
     pool.stir();
+    follow(&mut s.pools, workload, &s.tree);
     join_queues(&mut s.pools, id, workload, &s.tree);
     log.push(Entry::Unhold { claimant: id, why: why.clone() });
-    unbar(s, pool_index, id);
+    unbar(s, pool_index, id, log);
     for victim in s.pools[pool_index].leaving.clone() {
         let lease = s.workloads.get_mut(victim.0).and_then(|w| w.lease_mut()).expect("a lease on its way out");
         let Some(stop) = &lease.stop else { continue };
@@ -113,13 +115,17 @@ pub(crate) fn unclaim(s: &mut Scheduler, id: WorkloadId, why: &Why, log: &mut Ve
     }
 }
 
-/// A claim is over: victims that have ended meanwhile wait in their queues again.
-pub(crate) fn unbar(s: &mut Scheduler, pool: usize, claimant: WorkloadId) {
+/// A claim is over: victims that have ended meanwhile wait in their queues again, or are held if their budget was closed.
+pub(crate) fn unbar(s: &mut Scheduler, pool: usize, claimant: WorkloadId, log: &mut Vec<Entry>) {
     for id in s.pools[pool].barred.remove(&claimant).unwrap_or_default() {
         let Some(workload) = s.workloads.get_mut(id.0) else { continue };
         if matches!(workload.phase, Phase::Barred) {
-            workload.phase = Phase::Waiting;
             ask(&mut s.pools, workload, -1);
+            if s.tree.closed_by(workload.spec.budget).is_some() {
+                keep_closed(workload, id, &s.tree, log);
+                continue;
+            }
+            workload.phase = Phase::Waiting;
             join_queues(&mut s.pools, id, workload, &s.tree);
             s.pools[pool].stirred = true;
         }

@@ -16,6 +16,7 @@ const NO_CAP: i64 = i64::MAX;
 #[derive(Clone, Debug, Default, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct Meter {
+    parent: Option<usize>,
     children: Vec<usize>,
     /// The most charged GPUs that its allocated work may hold.
     cap: Option<i64>,
@@ -64,12 +65,13 @@ pub(crate) struct Place {
 pub(crate) struct Demand {
     /// By account.
     meters: Vec<Meter>,
+    root: usize,
     now: Time,
 }
 
 impl Demand {
     pub(crate) fn new(now: Time) -> Demand {
-        Demand { meters: Vec::new(), now }
+        Demand { meters: Vec::new(), root: 0, now }
     }
 
     /// Time goes on; what changes from here on changes now.
@@ -88,13 +90,13 @@ impl Demand {
             let meter = &mut self.meters[place.account];
             meter.cap = place.cap.map(|cap| i64::from(cap.0));
             meter.children.clear();
-            if let Some(parent) = place.parent {
-                self.meters[parent].children.push(place.account);
+            meter.parent = place.parent;
+            match place.parent {
+                Some(parent) => self.meters[parent].children.push(place.account),
+                None => self.root = place.account,
             }
         }
-        for root in places.iter().filter(|place| place.parent.is_none()) {
-            self.settle(root.account, NO_CAP);
-        }
+        self.settle(self.root, NO_CAP);
     }
 
     /// What a budget is entitled to from now on.
@@ -127,6 +129,11 @@ impl Demand {
             meter.advance(self.now);
             meter.held += held;
             top = if meter.cap.is_some() { place } else { top };
+        }
+        // What is charged to the ancestors that its leaf had: caps there and here may have other room now.
+        if line.windows(2).any(|pair| self.meters[pair[0]].parent != Some(pair[1])) {
+            self.settle(self.root, NO_CAP);
+            return;
         }
         // Below the topmost cap room is shared: what one leaf holds may hold back another's work.
         let before = self.meters[line[top]].ready;

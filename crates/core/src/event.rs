@@ -78,9 +78,7 @@ pub enum Rejection {
     StaleVersion { based_on: u32, current: u32 },
     /// A budget names a parent that does not exist.
     ParentUnknown { budget: String, parent: crate::id::BudgetId },
-    /// A budget would get another parent (moving is not a change of shares).
-    ParentChanged { budget: String },
-    /// There must be exactly one root.
+    /// There must be exactly one root, above all others, and the same for ever.
     Root { message: String },
     /// Two children of one parent have one name.
     NameTaken { path: String },
@@ -88,6 +86,8 @@ pub enum Rejection {
     SharesAbove100 { parent: String, pool: PoolId, sum_ppm: u64 },
     /// A budget that work is charged to would get children.
     LeafInUse { path: String },
+    /// The budget is closed, or one above it: no new work.
+    BudgetClosed { path: String },
     /// No such budget.
     BudgetUnknown(crate::id::BudgetId),
     /// Workloads run in leaves.

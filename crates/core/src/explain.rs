@@ -287,6 +287,8 @@ pub enum Blocker {
     Held { why: String },
     /// The budget has no claim on the pool any more.
     ZeroClaim { budget: BudgetId },
+    /// The budget, or one above it, is closed: what runs there before its turn gets no contract any more.
+    BudgetClosed { budget: BudgetId },
     /// A cap of this budget; work of its own frees it.
     Cap { budget: BudgetId, limit: Gpus, in_use: Gpus },
     /// The GPUs that it may take are enough in number but not in shape.
@@ -327,6 +329,7 @@ impl Blocker {
             Blocker::ZeroClaim { budget } => {
                 format!("{} has no claim on the pool; it may run unallocated work only", names.budget(*budget))
             }
+            Blocker::BudgetClosed { budget } => format!("the budget {} is closed: nothing there gets a contract", names.budget(*budget)),
             Blocker::Cap { budget, limit, in_use } => {
                 let (limit, in_use) = (amount(limit.0), in_use.0 * names.cpus_per_gpu(pool).unwrap_or(1));
                 let budget = names.budget(*budget);

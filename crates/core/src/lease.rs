@@ -1,6 +1,7 @@
 //! The life of a lease: it starts, runs, is told to stop, and ends; the ledger and the cluster follow.
 
 use crate::apply::{drain, node_changed, recount};
+use crate::changeset::{follow, keep_closed};
 use crate::claim;
 use crate::entry::{By, ChargeKind, Entry, Licence, Occupancy, Outcome, Placement, Slot, Unreserved};
 use crate::event::Exit;
@@ -181,9 +182,11 @@ pub(crate) fn promote(s: &mut Scheduler, id: WorkloadId, why: Why, log: &mut Vec
     let pool = &mut s.pools[workload.terms.pool.index()];
     pool.queue.remove(id, workload, &s.tree);
     ask_in(pool, &workload.terms, -1);
-    occupy(pool, workload, 1);
     pool.list_takeable(id, workload, workload.lease().expect("it holds a lease"), false);
     pool.ledger.use_unallocated(now, &workload.terms.charge, -i64::from(workload.spec.gang.gpus().0));
+    // As a start would be, its contract is charged to the ancestors that its leaf has now.
+    workload.terms.charge.line = pool.ledger.line(s.tree.line(workload.spec.budget));
+    occupy(pool, workload, 1);
     workload.terms.contract = workload.contract_left(now);
     let lease = workload.lease_mut().expect("it holds a lease");
     lease.occupancy = Occupancy::Allocated;
@@ -376,7 +379,8 @@ pub(crate) fn end_lease(s: &mut Scheduler, id: LeaseId, exit: Exit, log: &mut Ve
     pool.freed += 1;
     pool.stirred = true;
     // Before a promise's date there may be time to start on what is free and not to wait for it, so what was within reach counts anew.
-    if lease.occupancy == Occupancy::Allocated || lease.stop.is_some() || !pool.reservations.by_id.is_empty() {
+    let may_help = !pool.reservations.by_id.is_empty() || now < pool.unsearched_until;
+    if lease.occupancy == Occupancy::Allocated || lease.stop.is_some() || may_help {
         pool.reach += 1;
     }
     let outcome = outcome(exit, lease.stop.as_ref().map(|stop| &stop.cause));
@@ -426,6 +430,7 @@ fn after_end(s: &mut Scheduler, id: WorkloadId, lease: &Lease, outcome: Outcome,
         terms.shape = queue.shape_id(Shape::new(&spec, terms.pool, terms.contract, yielded, knobs));
     }
     log.push(Entry::Requeued { workload: id });
+    follow(&mut s.pools, workload, &s.tree);
     if let Some(Stop { cause: StopCause::Preempted { claimant }, .. }) = &lease.stop
         && s.pools[workload.terms.pool.index()].claims.contains(claimant)
     {
@@ -433,6 +438,9 @@ fn after_end(s: &mut Scheduler, id: WorkloadId, lease: &Lease, outcome: Outcome,
         ask(&mut s.pools, workload, 1);
         s.pools[workload.terms.pool.index()].barred.entry(*claimant).or_default().push(id);
         return;
+    }
+    if s.tree.closed_by(workload.spec.budget).is_some() {
+        return keep_closed(workload, id, &s.tree, log);
     }
     workload.phase = Phase::Waiting;
     join_queues(&mut s.pools, id, workload, &s.tree);

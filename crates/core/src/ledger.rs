@@ -8,7 +8,7 @@ use crate::quantity::{GpuMs, Gpus, Span, Standing, Time};
 use crate::window::{GPU, Rate, Window};
 use std::collections::BTreeMap;
 
-/// Where in the ledger a workload is charged, found once at its submission and never derived anew.
+/// Where in the ledger a workload is charged: found at its submission, and anew when its leaf moves before it has GPUs.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Charge {
@@ -233,11 +233,21 @@ impl Ledger {
 
     /// Where work of this user in this leaf is charged.
     pub(crate) fn charge_line(&mut self, at: Time, leaf: &Budget, user: UserId) -> Charge {
-        let line = leaf.line.iter().map(|id| self.index(*id)).collect();
+        let line = self.line(&leaf.line);
         let next = self.accounts.len();
         let index = *self.of_user.entry((leaf.spec.id, user)).or_insert(next);
         self.add_account(at, index);
         Charge { user: index, line }
+    }
+
+    /// The accounts of a leaf and its ancestors.
+    pub(crate) fn line(&self, budgets: &[BudgetId]) -> Box<[usize]> {
+        budgets.iter().map(|id| self.index(*id)).collect()
+    }
+
+    /// Whether a charge goes to these.
+    pub(crate) fn is_on_line(&self, charge: &Charge, budgets: &[BudgetId]) -> bool {
+        charge.line.iter().copied().eq(budgets.iter().map(|id| self.index(*id)))
     }
 
     /// The account of a budget.

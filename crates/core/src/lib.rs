@@ -8,6 +8,7 @@
 
 mod apply;
 pub mod budget;
+mod changeset;
 mod claim;
 mod cluster;
 pub mod counterfactual;

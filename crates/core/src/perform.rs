@@ -3,7 +3,7 @@
 use crate::apply::{drain, node_changed};
 use crate::claim::{claim, unbar, unclaim};
 use crate::entry::Entry;
-use crate::explain::Why;
+use crate::explain::{Blocker, Why};
 use crate::lease::{preempt, promote, signal, start, stop_now};
 use crate::plan::{Decision, PassedOver};
 use crate::pool::Pool;
@@ -29,7 +29,7 @@ pub(crate) fn perform(s: &mut Scheduler, decision: &Decision, log: &mut Vec<Entr
             start(s, *workload, &placement, (occupancy, licence), Why::HoldComplete { pool, planned }, log);
             log.push(Entry::Unhold { claimant: *workload, why: Why::ClaimantStarted });
             s.pools[pool.index()].stirred = true;
-            unbar(s, pool.index(), *workload);
+            unbar(s, pool.index(), *workload, log);
         }
         Decision::Reserve(reserve) => reservation::reserve(s, reserve, log),
         Decision::Unreserve { pool, reservation, why } => reservation::unreserve(s, *pool, *reservation, *why, log),
@@ -62,6 +62,9 @@ pub(crate) fn perform(s: &mut Scheduler, decision: &Decision, log: &mut Vec<Entr
 }
 
 fn pass_over(pool: &mut Pool, passed: &PassedOver) {
+    if passed.blocker == Blocker::SearchesSpent {
+        pool.unsearched_until = pool.unsearched_until.max(passed.blocked.retry_at);
+    }
     let Some(leaf) = pool.queue.leaf_queue_mut(passed.allocated, passed.leaf) else { return };
     match passed.early {
         true => leaf.filled(passed.shape, passed.blocked.reach),

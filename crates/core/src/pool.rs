@@ -55,6 +55,8 @@ pub(crate) struct Pool {
     pub recovery: Option<Recovery>,
     /// Counts what could help waiting allocated work: GPUs given back, nodes back in service, changed shares.
     pub reach: u64,
+    /// Until then some waiting work counts as tried for which no victims were searched: GPUs that it could have had may become free.
+    pub unsearched_until: Time,
     /// Counts GPUs that became free, which is what waiting unallocated work needs.
     pub freed: u64,
     /// Counts leases that became takeable.
@@ -91,6 +93,7 @@ impl Pool {
             timers: BTreeSet::new(),
             recovery: None,
             reach: 0,
+            unsearched_until: Time::MIN,
             freed: 0,
             takeable: 0,
             stirred: true,
@@ -213,7 +216,7 @@ impl Pool {
         use std::hash::Hash;
         (self.id, &self.knobs, &self.reservations, &self.claims, &self.barred, &self.unallocated, &self.past, &self.leaving).hash(state);
         (&self.sessions, &self.draining, &self.protections, &self.timers, &self.recovery).hash(state);
-        (self.reach, self.freed, self.takeable, self.stirred, self.too_dear, self.walks, self.retry_at).hash(state);
+        (self.unsearched_until, self.reach, self.freed, self.takeable, self.stirred, self.too_dear, self.walks, self.retry_at).hash(state);
         for node in self.cluster.iter() {
             node.hash(state);
         }

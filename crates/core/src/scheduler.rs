@@ -169,7 +169,7 @@ impl Scheduler {
             });
         };
         let blocker = match &workload.phase {
-            Phase::Held { why } => Blocker::Held { why: why.clone() },
+            Phase::Held { why, .. } => Blocker::Held { why: why.clone() },
             Phase::Leased(_) if workload.terms.pool != id => return None,
             Phase::Waiting | Phase::Leased(_) => {
                 cycle::judge(self, workload_id, id).unwrap_or(Blocker::Behind { leaf: workload.spec.budget })

@@ -36,7 +36,7 @@ pub struct PoolShare {
 pub struct BudgetSpec {
     /// Its number.
     pub id: BudgetId,
-    /// Its parent; `None` for the root.
+    /// Its parent; `None` for the root, which stays the root.
     pub parent: Option<BudgetId>,
     /// The last part of its path.
     pub name: String,
@@ -44,9 +44,12 @@ pub struct BudgetSpec {
     pub pools: Vec<PoolShare>,
     /// The order of its work, if it is a leaf.
     pub order: LeafOrder,
+    /// It and all below it take no new work, and what waits is held; what runs keeps its contract.
+    pub closed: bool,
 }
 
-/// A change of the budget tree: the budgets it adds or sets, all others stay as they are.
+/// A change of the budget tree: the budgets it adds or sets, all others stay as they are. One that names another parent moves the budget
+/// with all below it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Changeset {

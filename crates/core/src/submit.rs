@@ -1,9 +1,9 @@
 //! A workload comes in: its request is checked, its contract clamped, its charge found.
 
-use crate::budget::Budget;
+use crate::budget::{Budget, BudgetTree};
 use crate::entry::{Class, Entry, InPool, Outcome};
 use crate::event::Rejection;
-use crate::id::{PoolId, WorkloadId};
+use crate::id::{BudgetId, PoolId, WorkloadId};
 use crate::pool::Pool;
 use crate::quantity::{GpuMs, Gpus, Span, Time};
 use crate::queue::{Shape, ask, join_queues, leave_queues};
@@ -35,6 +35,7 @@ fn check(s: &Scheduler, spec: &WorkloadSpec) -> Result<Accepted, Rejection> {
         s.pools.get(pool.index()).ok_or(Rejection::PoolUnknown(pool))?;
     }
     let budget = s.tree.get(spec.budget).ok_or(Rejection::BudgetUnknown(spec.budget))?;
+    check_open(&s.tree, spec.budget)?;
     check_budget(spec, budget, spec.pools.iter())?;
     check_request(spec)?;
     session::check(s, spec)?;
@@ -139,6 +140,14 @@ pub(crate) fn check_in_pool(spec: &WorkloadSpec, contract: Span, pool: &Pool) ->
     check_fits(spec, contract, pool)
 }
 
+/// A budget that is closed, or below one that is, takes no work.
+pub(crate) fn check_open(tree: &BudgetTree, budget: BudgetId) -> Result<(), Rejection> {
+    match tree.closed_by(budget).and_then(|closed| tree.get(closed)) {
+        Some(closed) => Err(Rejection::BudgetClosed { path: closed.path.clone() }),
+        None => Ok(()),
+    }
+}
+
 fn check_budget(spec: &WorkloadSpec, budget: &Budget, mut pools: impl Iterator<Item = PoolId>) -> Result<(), Rejection> {
     if !budget.is_leaf() {
         return Err(Rejection::BudgetNotALeaf { path: budget.path.clone() });
@@ -197,7 +206,7 @@ fn check_end(spec: &WorkloadSpec, pool: &Pool) -> Result<(), Rejection> {
 }
 
 /// The min runtime that a lease gets: `end` work its whole limit; other work what it asks for, at most the caps and its limit.
-pub(crate) fn contract(spec: &WorkloadSpec, budget: &Budget, pool: &Pool, tree: &crate::budget::BudgetTree) -> Span {
+pub(crate) fn contract(spec: &WorkloadSpec, budget: &Budget, pool: &Pool, tree: &BudgetTree) -> Span {
     if spec.min_runtime == Span::ZERO {
         return Span::ZERO;
     }

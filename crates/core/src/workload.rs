@@ -63,8 +63,8 @@ pub(crate) struct Workload {
 #[derive(Clone, Debug, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) enum Phase {
-    /// Not eligible, for this reason.
-    Held { why: String },
+    /// Not eligible, for this reason; `by_closing` until its budget is open again.
+    Held { why: String, by_closing: bool },
     /// In its leaf's queue.
     Waiting,
     /// It was preempted for a claimant that has not started yet, and waits until it has.
@@ -227,6 +227,10 @@ impl Workload {
             return &self.terms;
         }
         self.others.iter().find(|terms| terms.pool == pool).expect("it accepts the pool")
+    }
+
+    pub(crate) fn in_pool_mut(&mut self, pool: PoolId) -> &mut Terms {
+        self.all_terms_mut().find(|terms| terms.pool == pool).expect("it accepts the pool")
     }
 
     /// Its reservation, if that is in this pool.

@@ -25,7 +25,14 @@ fn pools(order: &[u16]) -> Pools {
 
 fn budget(id: u32, shares: &[u32]) -> BudgetSpec {
     let pools = shares.iter().map(|share| PoolShare { share: Ppm(*share), ..PoolShare::default() }).collect();
-    BudgetSpec { id: BudgetId(id), parent: (id > 0).then_some(BudgetId(0)), name: id.to_string(), pools, order: LeafOrder::Priority }
+    BudgetSpec {
+        id: BudgetId(id),
+        parent: (id > 0).then_some(BudgetId(0)),
+        name: id.to_string(),
+        pools,
+        order: LeafOrder::Priority,
+        closed: false,
+    }
 }
 
 impl Story {

@@ -17,7 +17,14 @@ struct Story {
 
 fn budget(id: u32, share: u32) -> BudgetSpec {
     let pools = vec![PoolShare { share: Ppm(share), ..PoolShare::default() }];
-    BudgetSpec { id: BudgetId(id), parent: (id > 0).then_some(BudgetId(0)), name: id.to_string(), pools, order: LeafOrder::Priority }
+    BudgetSpec {
+        id: BudgetId(id),
+        parent: (id > 0).then_some(BudgetId(0)),
+        name: id.to_string(),
+        pools,
+        order: LeafOrder::Priority,
+        closed: false,
+    }
 }
 
 impl Story {

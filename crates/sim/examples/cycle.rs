@@ -67,6 +67,7 @@ impl Bench {
             name: format!("b{id}"),
             pools: vec![PoolShare { share: Ppm(share), ..PoolShare::default() }],
             order: LeafOrder::Priority,
+            closed: false,
         };
         let mut budgets = vec![budget(0, None, 1_000_000)];
         budgets.extend((1..=10).map(|program| budget(program, Some(0), 100_000)));

@@ -54,9 +54,6 @@ impl Refusal<'_> {
                 )
             }
             Rejection::ParentUnknown { budget, parent } => write!(f, "the budget {budget} names a parent, {parent}, that does not exist"),
-            Rejection::ParentChanged { budget } => {
-                write!(f, "the budget {budget} would get another parent; a change of shares does not move a budget")
-            }
             Rejection::Root { message } => write!(f, "the budget tree needs exactly one root: {message}"),
             Rejection::NameTaken { path } => write!(f, "there would be two budgets {path}"),
             Rejection::SharesAbove100 { parent, pool, sum_ppm } => {
@@ -67,6 +64,7 @@ impl Refusal<'_> {
                     self.names.pool(*pool)
                 )
             }
+            Rejection::BudgetClosed { path } => write!(f, "{path} is closed: it takes no new work"),
             Rejection::LeafInUse { path } => write!(f, "work is charged to {path}, so it cannot get children"),
             Rejection::BudgetUnknown(budget) => write!(f, "there is no budget {}", self.names.budget(*budget)),
             Rejection::BudgetNotALeaf { path } => write!(f, "work is charged to leaf budgets only, and {path} has children"),
@@ -122,10 +120,7 @@ mod tests {
                 Rejection::ParentUnknown { budget: "olmo".into(), parent: BudgetId(7) },
                 "the budget olmo names a parent, b7, that does not exist",
             ),
-            (
-                Rejection::ParentChanged { budget: "olmo".into() },
-                "the budget olmo would get another parent; a change of shares does not move a budget",
-            ),
+            (Rejection::BudgetClosed { path: "lab/nlp".into() }, "lab/nlp is closed: it takes no new work"),
             (
                 Rejection::Root { message: "no budget is without a parent".into() },
                 "the budget tree needs exactly one root: no budget is without a parent",

@@ -245,6 +245,7 @@ fn worked_example() -> Scheduler {
         name: name.into(),
         pools: vec![PoolShare { share: Ppm(share), ..PoolShare::default() }],
         order: LeafOrder::Priority,
+        closed: false,
     };
     let budgets = vec![budget(0, None, "lab", 1_000_000), budget(1, Some(0), "nlp", 250_000), budget(2, Some(0), "vision", 750_000)];
     tell(&mut core, Event::BudgetsChanged(Changeset { based_on: 0, author: "a".into(), reason: "r".into(), budgets }));

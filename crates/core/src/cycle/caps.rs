@@ -23,6 +23,10 @@ impl Cycle<'_> {
     pub(super) fn check_caps(&self, workload: &Workload) -> Result<(), Blocker> {
         let pool = &self.s.pools[self.pool];
         let leaf = self.s.tree.get(workload.spec.budget).expect("work runs in a budget");
+        // Only what runs before its turn is tried there at all.
+        if let Some(budget) = leaf.closed_by {
+            return Err(Blocker::BudgetClosed { budget });
+        }
         // Its share was taken away since the submission, which would be refused now.
         if leaf.claim(pool.id).0 == 0 {
             return Err(Blocker::ZeroClaim { budget: leaf.spec.id });

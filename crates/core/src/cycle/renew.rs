@@ -29,6 +29,9 @@ impl Cycle<'_> {
             return Err(Blocker::Leaving);
         }
         let leaf = self.s.tree.get(workload.spec.budget).expect("work runs in a budget");
+        if let Some(budget) = leaf.closed_by {
+            return Err(Blocker::BudgetClosed { budget });
+        }
         if leaf.claim(workload.terms.pool).0 == 0 {
             return Err(Blocker::ZeroClaim { budget: leaf.spec.id });
         }

@@ -82,7 +82,9 @@ impl Cycle<'_> {
         let standing = self.standings.of(pool, now, leaf);
         let tier = if pool.is_below_share(standing) { Tier::OwnShare } else { Tier::Tree };
         let workload = self.s.workloads.get(of.0).expect("it is live");
-        let ground = Ground { lanes: GENERAL, gone_by: Time::MIN, own: Some(id), only: Some(&reservation.nodes) };
+        // Of an earlier promise of the same nodes it has left in time, unless both come late.
+        let gone_by = gone_by(&pool.knobs, workload.in_pool(pool.id), now);
+        let ground = Ground { lanes: GENERAL, gone_by, own: Some(id), only: Some(&reservation.nodes) };
         if let Some(slots) = place(&pool.cluster, &ground, &workload.spec.gang) {
             self.start(of, tier, slots);
             return;

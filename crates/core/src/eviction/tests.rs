@@ -41,6 +41,7 @@ impl Setting {
             name: id.to_string(),
             pools: vec![PoolShare { share: Ppm(share), ..PoolShare::default() }],
             order: LeafOrder::Priority,
+            closed: false,
         };
         let budgets = vec![budget(0, 1_000_000), budget(1, 500_000), budget(2, 500_000)];
         setting.tell(&Event::BudgetsChanged(Changeset { based_on: 0, author: String::new(), reason: String::new(), budgets }));

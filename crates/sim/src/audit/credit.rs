@@ -19,8 +19,8 @@ const HOURS_MAX: i64 = 2_000;
 
 #[derive(Default)]
 pub(super) struct Credit {
-    /// What each workload that asks for GPUs and has none asks for: leaves, one a pool, with charged GPUs.
-    asking: BTreeMap<Id, Vec<(usize, i64)>>,
+    /// What each workload that asks for GPUs and has none asks for, in each pool: a leaf with its ancestors, and charged GPUs.
+    asking: BTreeMap<Id, Vec<(Vec<usize>, i64)>>,
     /// By budget.
     meters: Vec<Meter>,
     /// Up to when these are summed.
@@ -66,17 +66,35 @@ impl Auditor {
     pub(super) fn ask(&mut self, id: Id, is_asked: impl Fn(usize) -> bool) {
         let workload = &self.world.workloads[&id];
         let homes = workload.homes.iter().filter(|home| home.min_runtime_ms > 0 && is_asked(home.pool));
-        let asks: Vec<(usize, i64)> = homes.map(|home| (home.leaf, i64::from(home.charged_gpus))).collect();
+        let asks: Vec<(Vec<usize>, i64)> = homes.map(|home| (self.asks_along(id, home.leaf), i64::from(home.charged_gpus))).collect();
         let before = self.credit.asking.remove(&id).unwrap_or_default();
-        for (leaf, gpus) in before.iter().map(|(leaf, gpus)| (*leaf, -gpus)).chain(asks.iter().copied()) {
-            let line: Vec<usize> = self.world.line(leaf).collect();
+        for (line, gpus) in before.iter().map(|(line, gpus)| (line, -gpus)).chain(asks.iter().map(|(line, gpus)| (line, *gpus))) {
             for budget in line {
-                self.meter(budget).waiting += gpus;
+                self.meter(*budget).waiting += gpus;
             }
         }
         if !asks.is_empty() {
             self.credit.asking.insert(id, asks);
         }
+    }
+
+    /// A leaf and its ancestors; where GPUs are held for the workload those that it had then, as they are charged already.
+    fn asks_along(&self, id: Id, leaf: usize) -> Vec<usize> {
+        let of_hold = self.world.holds.get(&id).map(|hold| &hold.line).filter(|line| line[0] == leaf);
+        of_hold.cloned().unwrap_or_else(|| self.world.line(leaf).collect())
+    }
+
+    /// Budgets may have moved: what waits is asked for along the lines of now.
+    pub(super) fn ask_anew(&mut self) {
+        self.credit.meters.iter_mut().for_each(|meter| meter.waiting = 0);
+        let mut asking = std::mem::take(&mut self.credit.asking);
+        for (id, asks) in &mut asking {
+            for (line, gpus) in asks {
+                *line = self.asks_along(*id, line[0]);
+                line.iter().for_each(|budget| self.meter(*budget).waiting += *gpus);
+            }
+        }
+        self.credit.asking = asking;
     }
 
     fn meter(&mut self, budget: usize) -> &mut Meter {

@@ -31,11 +31,15 @@ impl Auditor {
             return;
         }
         self.check_promotion(id);
+        self.check_open(id, "is promoted");
         let contract = self.contract_now(id);
         let workload = self.world.workloads.get_mut(&id).expect("leased");
         let (leaf, unallocated, allocated) =
             (workload.leaf, workload.counted(Occupancy::Unallocated), workload.counted(Occupancy::Allocated));
+        // As a start would be, it is charged to the ancestors that its leaf has now.
+        let charged_to: Vec<usize> = self.world.line(leaf).collect();
         let lease = self.world.lease_mut(id).expect("leased");
+        let before = std::mem::replace(&mut lease.line, charged_to.clone());
         (lease.occupancy, lease.promoted_at, lease.contract) = (Occupancy::Allocated, Some(now), contract);
         lease.protected_until = line.protected_until_ms;
         let expected = lease.running_since.map(|_| now + contract);
@@ -44,8 +48,10 @@ impl Auditor {
             self.findings.add(Law::Promotion, seen, format!("its whole contract from now on, {expected:?}"));
         }
         self.ask(id, |_| false);
-        self.world.count_use(leaf, Occupancy::Unallocated, -unallocated);
-        self.world.count_use(leaf, Occupancy::Allocated, allocated);
+        self.world.count_use(&before, Occupancy::Unallocated, -unallocated);
+        self.world.list_lease(&before, id, false);
+        self.world.list_lease(&charged_to, id, true);
+        self.world.count_use(&charged_to, Occupancy::Allocated, allocated);
         self.service.note_start(leaf);
         self.open_bill(id);
     }

@@ -24,6 +24,8 @@ pub enum Law {
     Express,
     /// Caps hold at every start.
     Cap,
+    /// A closed budget, or one below it, takes no work and starts none; what waits there is held.
+    Closed,
     /// A contract is what was accepted: charged and protected for its length, or neither.
     Contract,
     /// Work that runs before its turn may do so, and is promoted where a start with its contract would be allowed: in place, charged and
@@ -122,6 +124,7 @@ pub struct Summary {
     pub gaps: u64,
     pub gap_evictions: u64,
     pub preference_checks: u64,
+    pub closed_checks: u64,
 }
 
 /// The auditor's answer.

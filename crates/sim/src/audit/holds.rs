@@ -38,10 +38,12 @@ impl Auditor {
             }
         }
         self.check_backfill(id, slots.iter().map(|(node, _)| *node));
+        self.check_open(id, "has GPUs held for it");
+        let line = self.world.line(self.world.workloads[&id].leaf).collect();
         let now = self.now();
         self.world.keep(&slots, Some(id));
         self.open_hold_bill(id, now);
-        self.world.holds.insert(id, Hold { slots, at: now, victims: Default::default(), barred: Vec::new(), licence: Licence::Free });
+        self.world.holds.insert(id, Hold { line, slots, at: now, victims: Default::default(), barred: Vec::new(), licence: Licence::Free });
         self.instant.opened.insert(id);
         for (victim, licence) in self.instant.planned.get(&id).cloned().unwrap_or_default() {
             self.join_hold(id, victim, licence);

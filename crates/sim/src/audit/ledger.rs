@@ -20,7 +20,8 @@ pub(super) struct Ledger {
 
 /// One allocated lease's charge.
 pub(super) struct Bill {
-    pub(super) leaf: usize,
+    /// The leaf and the ancestors of its beginning.
+    pub(super) line: Vec<usize>,
     label: String,
     from: i64,
     /// Charged up to here.
@@ -34,7 +35,7 @@ pub(super) struct Bill {
 /// One claimant's charge for held GPUs.
 #[derive(Default)]
 pub(super) struct HoldBill {
-    leaf: usize,
+    line: Vec<usize>,
     opened: i64,
     /// Of holds that ended.
     pub(super) expected: i128,
@@ -42,7 +43,7 @@ pub(super) struct HoldBill {
     refunded: i128,
 }
 
-/// What a leaf was charged.
+/// What a leaf was charged, or a budget above it.
 #[derive(Default)]
 pub(super) struct Account {
     pub(super) entries: Vec<Interval>,
@@ -84,7 +85,7 @@ impl Auditor {
         let workload = &self.world.workloads[&id];
         let (now, gpus) = (self.now(), i64::from(workload.asked.charged_gpus));
         let bill = Bill {
-            leaf: workload.leaf,
+            line: self.world.lease(id).map_or_else(|| vec![workload.leaf], |lease| lease.line.clone()),
             label: workload.label.clone(),
             from: now,
             upto: now,
@@ -142,21 +143,28 @@ impl Auditor {
             );
             self.findings.add(Law::Ledger, seen, expected);
         }
-        self.enter(leaf, line.from_ms, line.to_ms, line.gpu_ms);
+        self.enter(id, (line.attempt, line.kind), line.from_ms, line.to_ms, line.gpu_ms);
     }
 
-    /// Books at the leaf; what no standing can see any more is dropped now and then.
-    fn enter(&mut self, leaf: usize, from: i64, to: i64, gpu_ms: i64) {
+    /// Books at the leaf and at the ancestors that it was begun with; what no standing can see any more is dropped now and then.
+    fn enter(&mut self, id: Id, (attempt, kind): (u32, ChargeKind), from: i64, to: i64, gpu_ms: i64) {
         let horizon = self.now().saturating_sub(self.shares.lookback(&self.world));
-        let account = self.ledger.account(leaf);
-        account.logged += i128::from(gpu_ms);
-        if to > from {
-            account.entries.push(Interval { from, to, gpus: gpu_ms / (to - from) });
-        }
-        if account.entries.len() > account.pruned_at {
-            account.entries.retain(|entry| entry.to > horizon);
-            account.pruned_at = 2 * account.entries.len() + 100;
-            self.shares.forget_before(horizon);
+        let begun_with = match kind {
+            ChargeKind::Run => self.ledger.bills.get(&(id, attempt)).map(|bill| bill.line.clone()),
+            ChargeKind::Hold => self.ledger.hold_bills.get(&id).map(|bill| bill.line.clone()),
+        };
+        let line = begun_with.unwrap_or_else(|| self.world.line(self.world.workloads[&id].leaf).collect());
+        self.ledger.account(line[0]).logged += i128::from(gpu_ms);
+        for budget in line {
+            let account = self.ledger.account(budget);
+            if to > from {
+                account.entries.push(Interval { from, to, gpus: gpu_ms / (to - from) });
+            }
+            if account.entries.len() > account.pruned_at {
+                account.entries.retain(|entry| entry.to > horizon);
+                account.pruned_at = 2 * account.entries.len() + 100;
+                self.shares.forget_before(horizon);
+            }
         }
     }
 
@@ -184,7 +192,7 @@ impl Auditor {
                 format!("a charged part of at most {refund_max} ms, once, for a fault of the infrastructure"),
             );
         }
-        self.enter(leaf, line.from_ms, line.to_ms, -line.gpu_ms);
+        self.enter(id, (line.attempt, line.kind), line.from_ms, line.to_ms, -line.gpu_ms);
     }
 
     pub(super) fn granted(&mut self, line: &Granted) {
@@ -204,13 +212,13 @@ impl Auditor {
     }
 
     pub(super) fn open_hold_bill(&mut self, id: Id, now: i64) {
-        let leaf = self.world.workloads[&id].leaf;
+        let line: Vec<usize> = self.world.line(self.world.workloads[&id].leaf).collect();
         // One that was given up in this instant in another pool is an account of that pool.
-        if self.ledger.hold_bills.get(&id).is_some_and(|bill| bill.leaf != leaf) {
+        if self.ledger.hold_bills.get(&id).is_some_and(|bill| bill.line[0] != line[0]) {
             self.settle_hold_bill(id);
         }
         let bill = self.ledger.hold_bills.entry(id).or_default();
-        (bill.leaf, bill.opened) = (leaf, now);
+        (bill.line, bill.opened) = (line, now);
         self.ledger.closed_holds.remove(&id);
     }
 
@@ -245,7 +253,7 @@ impl Auditor {
                 let seen = format!("{} attempt {} ended as {how:?} and got GPU time back", bill.label, key.1);
                 self.findings.add(Law::Refund, seen, "refunds are for faults of the infrastructure");
             }
-            self.ledger.account(bill.leaf).expected += i128::from(bill.gpus * (ended - bill.from) - bill.returned());
+            self.ledger.account(bill.line[0]).expected += i128::from(bill.gpus * (ended - bill.from) - bill.returned());
         }
         for id in std::mem::take(&mut self.ledger.closed_holds) {
             self.settle_hold_bill(id);
@@ -258,16 +266,16 @@ impl Auditor {
             let seen = format!("{} is charged {} GPU-ms for held GPUs", self.world.label(id), bill.charged);
             self.findings.add(Law::Ledger, seen, format!("{} GPU-ms, each GPU from the end of its last occupant", bill.expected));
         }
-        self.ledger.account(bill.leaf).expected += bill.expected - bill.refunded;
+        self.ledger.account(bill.line[0]).expected += bill.expected - bill.refunded;
     }
 
     /// When the log is over: each leaf's account is the sum of its leases and holds.
     pub(super) fn check_totals(&mut self) {
         for bill in std::mem::take(&mut self.ledger.bills).into_values() {
-            self.ledger.account(bill.leaf).expected += i128::from(bill.gpus * (bill.upto - bill.from) - bill.returned());
+            self.ledger.account(bill.line[0]).expected += i128::from(bill.gpus * (bill.upto - bill.from) - bill.returned());
         }
         for bill in std::mem::take(&mut self.ledger.hold_bills).into_values() {
-            self.ledger.account(bill.leaf).expected += bill.charged - bill.refunded;
+            self.ledger.account(bill.line[0]).expected += bill.charged - bill.refunded;
         }
         for (leaf, account) in self.ledger.history.iter().enumerate() {
             if account.logged != account.expected {

@@ -18,7 +18,7 @@ impl Auditor {
             return;
         };
         self.check_session(line);
-        self.world.add_workload(Workload {
+        let id = self.world.add_workload(Workload {
             label: line.workload.clone(),
             leaf: first.leaf,
             pool: first.pool,
@@ -33,6 +33,7 @@ impl Auditor {
             barred_by: None,
             yielded_to: None,
         });
+        self.check_open(id, "is submitted");
     }
 
     /// What a workload is in each of its pools, as far as these and its leaf are known.
@@ -60,11 +61,13 @@ impl Auditor {
         workload.eligible_since = Some(now);
         workload.waiting_since = now;
         self.queue(id);
+        self.check_open(id, "becomes eligible");
     }
 
     pub(super) fn held(&mut self, line: &Held) {
         let Some(id) = self.known(&line.workload) else { return };
         self.unqueue(id);
+        self.promises.given_up.insert(id);
         let workload = self.world.workloads.get_mut(&id).expect("known");
         if matches!(workload.phase, Phase::Out | Phase::Waiting) {
             workload.phase = Phase::Out;
@@ -111,15 +114,20 @@ impl Auditor {
             self.check_express_bound(id, &slots);
             self.check_backfill(id, slots.iter().map(|(node, _)| *node));
         }
+        // What is held for it is charged to the ancestors that it had then.
+        let line_of_hold = self.world.holds.get(&id).map(|hold| hold.line.clone());
+        let line_of_leaf = || self.world.line(self.world.workloads[&id].leaf).collect();
+        let charged_to = line_of_hold.unwrap_or_else(line_of_leaf);
+        self.check_open(id, "starts");
         self.check_entry(id, line.licence, &slots);
-        self.begin_lease(id, line, slots);
+        self.begin_lease(id, line, slots, charged_to);
         if is_early {
             // It waits for its turn where it runs.
             self.ask(id, |other| Some(other) == pool);
         }
     }
 
-    fn begin_lease(&mut self, id: Id, line: &Started, slots: super::world::Slots) {
+    fn begin_lease(&mut self, id: Id, line: &Started, slots: super::world::Slots, charged_to: Vec<usize>) {
         let now = self.now();
         self.unqueue(id);
         self.world.assign(&slots, Some(id), now);
@@ -128,6 +136,7 @@ impl Auditor {
         workload.attempts = line.attempt;
         (workload.barred_by, workload.yielded_to) = (None, None);
         let lease = Lease {
+            line: charged_to.clone(),
             attempt: line.attempt,
             occupancy: line.occupancy,
             slots,
@@ -147,8 +156,8 @@ impl Auditor {
         };
         let (leaf, gpus) = (workload.leaf, workload.counted(line.occupancy));
         workload.phase = Phase::Leased(lease);
-        self.world.budgets.rows[leaf].leased.insert(id);
-        self.world.count_use(leaf, line.occupancy, gpus);
+        self.world.list_lease(&charged_to, id, true);
+        self.world.count_use(&charged_to, line.occupancy, gpus);
         self.instant.started.insert(id);
         self.service.note_start(leaf);
         match line.occupancy {
@@ -230,6 +239,7 @@ impl Auditor {
                     return;
                 }
                 self.unqueue(id);
+                self.promises.given_up.insert(id);
                 self.world.workloads.get_mut(&id).expect("known").phase = Phase::Gone;
                 self.instant.ended.insert(id);
             }
@@ -254,12 +264,11 @@ impl Auditor {
             workload.barred_by = None;
         }
         workload.was_early = workload.is_allocated() && lease.occupancy == Occupancy::Unallocated;
-        let leaf = workload.leaf;
         self.ask(id, |_| false);
         self.world.planned.remove(&id);
         self.world.assign(&lease.slots, None, now);
-        self.world.budgets.rows[leaf].leased.remove(&id);
-        self.world.count_use(leaf, lease.occupancy, -gpus);
+        self.world.list_lease(&lease.line, id, false);
+        self.world.count_use(&lease.line, lease.occupancy, -gpus);
         self.close_bill(id, lease.attempt, outcome);
         if overstayed {
             self.excuse(lease.slots.iter().map(|(node, _)| *node));

@@ -5,6 +5,7 @@
 //! scheduler must have done (a victim signalled, an idle GPU used, a complete hold started) when the instant is over. Memory grows
 //! with what is live and with the part of the ledger that standings can still see, not with the log.
 
+mod closed;
 mod credit;
 mod early;
 mod findings;
@@ -189,6 +190,7 @@ impl Auditor {
         self.check_lapses();
         self.check_plans();
         self.check_promises();
+        self.check_closed();
         self.settle_books();
         self.check_preference();
         self.check_idle();
@@ -214,6 +216,7 @@ impl Auditor {
         let node = self.world.set_node(line, now);
         if line.state != State::Ready {
             self.instant.left.insert(node);
+            self.lose_promised(node);
             self.excuse(std::iter::once(node));
         }
         if self.world.nodes.rows[node].is_failing() {
@@ -224,7 +227,6 @@ impl Auditor {
 
     fn budgets(&mut self, tree: &Budgets) {
         let mut given: BTreeMap<String, i64> = BTreeMap::new();
-        self.promises.is_refunded = true;
         for line in &tree.budgets {
             let budget = self.world.set_budget(line);
             self.shares.note_claim(budget, self.world.budgets.rows[budget].claim, self.now());
@@ -232,6 +234,8 @@ impl Auditor {
                 *given.entry(format!("{parent} in pool {}", line.pool)).or_default() += (line.share_percent * 10_000.0).round() as i64;
             }
         }
+        self.world.link_budgets();
+        self.ask_anew();
         for (parent, sum) in given.into_iter().filter(|(_, sum)| *sum > 1_000_000) {
             self.findings.add(Law::Sequence, format!("the children of {parent} have {sum} ppm in all"), "at most 1,000,000");
         }

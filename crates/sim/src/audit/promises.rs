@@ -1,9 +1,9 @@
 //! Promised latest starts: who may have one, on which nodes, what else may run there, and that they are kept.
 
-use super::world::{Home, Id, Phase};
+use super::world::{Home, Id};
 use super::{Auditor, Law};
 use crate::log::line::{Licence, Occupancy, OnPreempt, Preempting, Reserved, State, Unreserved, UnreservedCause};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Promises by the number of their reservation.
 #[derive(Default)]
@@ -11,8 +11,8 @@ pub(super) struct Promises {
     pub(super) open: BTreeMap<String, Promise>,
     /// Of this instant: promises that ended as their owner or budget had it, or in a start, to be looked at when the instant is over.
     ended: Vec<(Id, UnreservedCause)>,
-    /// Of this instant: the budgets changed.
-    pub(super) is_refunded: bool,
+    /// Of this instant: workloads that were withdrawn, stopped or held while they waited.
+    pub(super) given_up: BTreeSet<Id>,
 }
 
 pub(super) struct Promise {
@@ -25,6 +25,8 @@ pub(super) struct Promise {
     clears: i64,
     /// When the contract that it promises is over at the latest.
     ends: i64,
+    /// One of its nodes left service since it was promised, or something there is protected for longer than was reckoned with.
+    is_short: bool,
     /// Something outside the policy's hands delays it: a node, a lease that was told to go and stayed, a report that came late, changed
     /// knobs, or nobody asking.
     is_excused: bool,
@@ -34,6 +36,7 @@ impl Auditor {
     pub(super) fn reserved(&mut self, line: &Reserved) {
         self.findings.count().promises += 1;
         let Some(id) = self.known(&line.workload) else { return };
+        self.check_open(id, "is promised a start");
         let nodes: Vec<usize> = line.nodes.iter().filter_map(|node| self.world.nodes.find(node)).collect();
         let workload = &self.world.workloads[&id];
         let home = self.world.pools.find(&line.pool).and_then(|pool| workload.home(pool)).copied();
@@ -57,7 +60,7 @@ impl Auditor {
             None => self.check_grant((id, pool, leaf), &line.reservation),
         }
         let latest_start = line.latest_start_ms;
-        let promise = Promise { workload: id, leaf, pool, nodes, latest_start, clears, ends, is_excused: false };
+        let promise = Promise { workload: id, leaf, pool, nodes, latest_start, clears, ends, is_short: false, is_excused: false };
         self.promises.open.insert(line.reservation.clone(), promise);
     }
 
@@ -176,33 +179,66 @@ impl Auditor {
         };
         let (now, label) = (self.now(), &line.reservation);
         self.promises.ended.push((promise.workload, line.why));
-        let is_lost = |node: &usize| {
-            let row = &self.world.nodes.rows[*node];
-            let overstays = |id: Id| self.protected_until_latest(id).is_some_and(|until| until > promise.clears);
-            self.instant.left.contains(node) || row.state != State::Ready || row.gpus.iter().filter_map(|gpu| gpu.lease).any(overstays)
-        };
         match line.why {
             UnreservedCause::Started if now > promise.latest_start && !promise.is_excused => {
                 let seen = format!("{label} promised a start by {} ms", promise.latest_start);
                 self.findings.add(Law::Promise, seen, "kept, unless nodes were lost or the owner changed it");
             }
-            UnreservedCause::NodesLost if !promise.is_excused && !promise.nodes.iter().any(is_lost) => {
+            UnreservedCause::NodesLost if !promise.is_short && !self.is_overstayed(&promise) => {
                 self.findings.add(Law::Promise, format!("{label} ends for lost nodes"), "one of its nodes is lost to it");
             }
-            UnreservedCause::Budget if !self.promises.is_refunded => {
-                self.findings.add(Law::Promise, format!("{label} ends for its budget"), "the budgets changed");
+            UnreservedCause::Budget if !self.is_unfunded(&promise) => {
+                self.findings.add(Law::Promise, format!("{label} ends for its budget"), "it is closed, or has no claim, or a cap below it");
             }
             _ => {}
         }
     }
 
+    /// Whether something on a promise's nodes is protected for longer than was reckoned with.
+    fn is_overstayed(&self, promise: &Promise) -> bool {
+        let occupants = promise.nodes.iter().flat_map(|node| self.world.nodes.rows[*node].gpus.iter().filter_map(|gpu| gpu.lease));
+        occupants.into_iter().any(|id| self.protected_until_latest(id).is_some_and(|until| until > promise.clears))
+    }
+
+    /// Whether a promise's budget may not start it: it is closed or has no claim, or a cap has no room for it beside what is there.
+    fn is_unfunded(&self, promise: &Promise) -> bool {
+        let charged = |id: &Id| {
+            self.world.workloads.get(id).map_or(0, |workload| {
+                workload.home(promise.pool).filter(|home| home.min_runtime_ms > 0).map_or(0, |home| i64::from(home.charged_gpus))
+            })
+        };
+        let is_over = |budget: usize| {
+            let row = &self.world.budgets.rows[budget];
+            let held = self.world.holds.iter().filter(|(_, hold)| hold.line.contains(&budget));
+            let others = self
+                .promises
+                .open
+                .values()
+                .filter(|other| other.pool == promise.pool && self.world.line(other.leaf).any(|one| one == budget));
+            let others = others.filter(|other| !self.is_held_in(other.workload, other.pool));
+            let all: i64 = held.map(|(id, _)| charged(id)).sum::<i64>() + others.map(|other| charged(&other.workload)).sum::<i64>();
+            row.gpus_max.is_some_and(|cap| row.in_use[Occupancy::Allocated as usize] + all + charged(&promise.workload) > i64::from(cap))
+        };
+        let is_closed = self.world.is_closed(promise.leaf) || self.world.budgets.rows[promise.leaf].claim == 0;
+        is_closed || self.world.line(promise.leaf).any(is_over)
+    }
+
+    fn is_held_in(&self, id: Id, pool: usize) -> bool {
+        self.world.holds.contains_key(&id) && self.world.workloads.get(&id).is_some_and(|workload| workload.pool == pool)
+    }
+
+    /// A node leaves service: those to whom it was promised have lost it, be it that it comes back.
+    pub(super) fn lose_promised(&mut self, node: usize) {
+        self.promises.open.values_mut().filter(|promise| promise.nodes.contains(&node)).for_each(|promise| promise.is_short = true);
+    }
+
     /// At an instant's end: what is said of an ending is so, and what is due has come.
     pub(super) fn check_promises(&mut self) {
+        let given_up = std::mem::take(&mut self.promises.given_up);
         for (id, why) in std::mem::take(&mut self.promises.ended) {
-            let phase = self.world.workloads.get(&id).map(|workload| &workload.phase);
             let is_so = match why {
                 UnreservedCause::Started => self.instant.started.contains(&id),
-                UnreservedCause::Owner => !matches!(phase, Some(Phase::Waiting)),
+                UnreservedCause::Owner => given_up.contains(&id),
                 UnreservedCause::Budget | UnreservedCause::NodesLost => true,
             };
             if !is_so {
@@ -210,7 +246,11 @@ impl Auditor {
                 self.findings.add(Law::Promise, seen, "it started, or its owner withdrew it, in this instant");
             }
         }
-        self.promises.is_refunded = false;
+        let overstayed: Vec<String> =
+            self.promises.open.iter().filter(|(_, promise)| self.is_overstayed(promise)).map(|(label, _)| label.clone()).collect();
+        for label in overstayed {
+            self.promises.open.get_mut(&label).expect("just seen").is_short = true;
+        }
         let now = self.now();
         let mut late = Vec::new();
         let (world, open) = (&self.world, &mut self.promises.open);
@@ -300,14 +340,14 @@ impl Auditor {
         }
     }
 
-    /// GPU time that promised contracts of a leaf will take, beside what is held: committed from the grant on.
-    pub(super) fn promised(&self, leaf: usize, apart: Option<Id>) -> i128 {
-        let mine = self.promises.open.values().filter(|promise| promise.leaf == leaf && Some(promise.workload) != apart);
+    /// GPU time that promised contracts of a budget and those below it will take, beside what is held: committed from the grant on.
+    pub(super) fn promised(&self, budget: usize, apart: Option<Id>) -> i128 {
+        let is_below = |leaf: usize| self.world.line(leaf).any(|above| above == budget);
+        let mine = self.promises.open.values().filter(|promise| is_below(promise.leaf) && Some(promise.workload) != apart);
         let contract = |promise: &Promise| {
             let workload = self.world.workloads.get(&promise.workload)?;
             // What is held for it in the pool counts instead.
-            let is_held = self.world.holds.contains_key(&promise.workload) && workload.pool == promise.pool;
-            let home = workload.home(promise.pool).filter(|_| !is_held)?;
+            let home = workload.home(promise.pool).filter(|_| !self.is_held_in(promise.workload, promise.pool))?;
             Some(i128::from(workload.contract_in(promise.pool)) * i128::from(home.charged_gpus))
         };
         mine.filter_map(contract).sum()

@@ -48,6 +48,7 @@ impl Auditor {
             self.findings.add(Law::Session, seen, "a session past its contract that goes on and was used since it began");
         }
         self.check_renewal(id);
+        self.check_open(id, "is renewed");
         let expected = now + self.contract_now(id);
         if line.protected_until_ms != expected {
             let seen = format!("{} is protected until {}", line.workload, line.protected_until_ms);

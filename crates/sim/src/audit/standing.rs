@@ -5,7 +5,7 @@
 //! by more than rounding.
 
 use super::ledger::{Grant, Interval};
-use super::world::{Home, Id, World};
+use super::world::{Home, Id, Workload, World};
 use super::{Auditor, Law};
 use crate::log::knobs::Kernel;
 use crate::log::line::{Licence, Occupancy};
@@ -170,14 +170,9 @@ impl Auditor {
     /// judged before its own contract counts.
     pub(super) fn weigh(&mut self, budget: usize, pool: usize, lens: Lens, apart: Option<Id>) -> Weighed {
         let mut sum = Weighed { entitled: self.shares.entitled(budget, pool, lens), ..Weighed::default() };
-        // A budget that is an inner one now may have been a leaf with charges of its own.
-        let below: Vec<usize> =
-            (0..self.world.budgets.rows.len()).filter(|one| self.world.line(*one).any(|above| above == budget)).collect();
-        for one in below {
-            sum.used += self.charged_to(one, lens);
-            if self.world.knobs(pool).is_some_and(|knobs| knobs.commitments) {
-                sum.committed += lens.full(self.committed(one, lens.now, apart));
-            }
+        sum.used += self.charged_to(budget, lens);
+        if self.world.knobs(pool).is_some_and(|knobs| knobs.commitments) {
+            sum.committed += lens.full(self.committed(budget, lens.now, apart));
         }
         sum.used += self.granted_to(budget, pool, lens) + self.lapsed_of(budget, lens);
         // A standing is rounded down to parts per million, and so is a quantum.
@@ -185,20 +180,21 @@ impl Auditor {
         sum
     }
 
-    /// What was charged to a budget itself: leases and holds, ended and live.
-    fn charged_to(&mut self, leaf: usize, lens: Lens) -> i128 {
+    /// What was charged to a budget: its own leases and holds and those that began below it, ended and live.
+    fn charged_to(&mut self, budget: usize, lens: Lens) -> i128 {
         let mut used = 0;
         let mut add = |interval: Interval| used += i128::from(interval.gpus) * lens.weight(interval.from, interval.to);
-        let account = self.ledger.account(leaf);
+        let account = self.ledger.account(budget);
         account.entries.iter().for_each(|entry| add(*entry));
         self.shares.work += account.entries.len() as u64;
-        for bill in self.ledger.bills.values().filter(|bill| bill.leaf == leaf) {
+        for bill in self.ledger.bills.values().filter(|bill| bill.line.contains(&budget)) {
             add(Interval { from: bill.upto, to: lens.now, gpus: bill.gpus });
         }
-        let mine = |id: &Id| self.world.workloads.get(id).is_some_and(|workload| workload.leaf == leaf);
-        for (id, hold) in self.world.holds.iter().filter(|(id, _)| mine(id)) {
+        for (id, hold) in self.world.holds.iter().filter(|(_, hold)| hold.line.contains(&budget)) {
             // What of this hold was charged already is in the entries; the bill may be of an earlier one in the same instant, too.
-            if self.world.workloads[id].is_allocated() && self.ledger.hold_bills.get(id).is_some_and(|bill| bill.charged <= bill.expected) {
+            if self.world.workloads.get(id).is_some_and(Workload::is_allocated)
+                && self.ledger.hold_bills.get(id).is_some_and(|bill| bill.charged <= bill.expected)
+            {
                 self.held_since(hold).for_each(|since| add(Interval { from: since, to: lens.now, gpus: 1 }));
             }
         }
@@ -217,19 +213,18 @@ impl Auditor {
         account.grants.iter().map(left).sum()
     }
 
-    /// GPU time that the leaf's contracts will still take: whole while starting, and of claimants from the plan on.
-    fn committed(&self, leaf: usize, now: i64, apart: Option<Id>) -> i128 {
-        let leased = self.world.budgets.rows[leaf].leased.iter().filter_map(|id| {
+    /// GPU time that the contracts of a budget, and those that began below it, will still take: whole while starting, and of claimants from the plan on.
+    fn committed(&self, budget: usize, now: i64, apart: Option<Id>) -> i128 {
+        let leased = self.world.budgets.rows[budget].leased.iter().filter_map(|id| {
             let lease = self.world.lease(*id).filter(|lease| lease.occupancy == Occupancy::Allocated && lease.stopping_since.is_none())?;
             let left = lease.protected_until.map_or(lease.contract, |until| (until - now).max(0));
             Some(i128::from(left) * i128::from(self.world.workloads[id].asked.charged_gpus))
         });
-        let mine = |id: &&Id| Some(**id) != apart && self.world.workloads.get(*id).is_some_and(|workload| workload.leaf == leaf);
-        let held = self.world.holds.keys().filter(mine).map(|id| {
-            let workload = &self.world.workloads[id];
-            i128::from(workload.contract()) * i128::from(workload.asked.charged_gpus)
-        });
-        leased.sum::<i128>() + held.sum::<i128>() + self.promised(leaf, apart)
+        let mine = self.world.holds.iter().filter(|(id, hold)| Some(**id) != apart && hold.line.contains(&budget));
+        let held = mine
+            .filter_map(|(id, _)| self.world.workloads.get(id))
+            .map(|workload| i128::from(workload.contract()) * i128::from(workload.asked.charged_gpus));
+        leased.sum::<i128>() + held.sum::<i128>() + self.promised(budget, apart)
     }
 
     /// The relation behind a licence: S(claimant) + quantum < U(victim), leaf against leaf for `share`, side against side for `tree`; and

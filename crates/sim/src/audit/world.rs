@@ -19,6 +19,8 @@ pub(super) struct World {
     pub(super) holds: BTreeMap<Id, Hold>,
     /// Workloads whose lease is to be preempted.
     pub(super) planned: BTreeSet<Id>,
+    /// Budgets by pool and path: they may move, and keep their numbers.
+    paths: HashMap<String, usize>,
     ids: HashMap<String, Id>,
     next: Id,
 }
@@ -69,13 +71,14 @@ pub(super) struct Budget {
     pub(super) pool: usize,
     pub(super) parent: Option<usize>,
     pub(super) is_leaf: bool,
+    pub(super) closed: bool,
     pub(super) claim: i64,
     pub(super) gpus_max: Option<u32>,
     pub(super) unallocated_gpus_max: Option<u32>,
     pub(super) min_runtime_max: Option<i64>,
-    /// GPUs of its own leases and those below it: allocated, unallocated.
+    /// GPUs of its own leases and of those that began below it: allocated, unallocated.
     pub(super) in_use: [i64; 2],
-    /// Workloads with a lease, if it is a leaf.
+    /// Workloads with such a lease.
     pub(super) leased: BTreeSet<Id>,
 }
 
@@ -122,6 +125,8 @@ pub(super) enum Phase {
 }
 
 pub(super) struct Lease {
+    /// The leaf and the ancestors that it began with: what is charged stays with them.
+    pub(super) line: Vec<usize>,
     pub(super) attempt: u32,
     pub(super) occupancy: Occupancy,
     pub(super) slots: Slots,
@@ -157,6 +162,8 @@ pub(super) struct Plan {
 
 /// GPUs kept for a claimant.
 pub(super) struct Hold {
+    /// As of a lease.
+    pub(super) line: Vec<usize>,
     pub(super) slots: Slots,
     pub(super) at: i64,
     /// Victims that have not ended yet.
@@ -256,7 +263,7 @@ impl World {
 
     /// A budget of a pool by its path.
     pub(super) fn budget(&self, pool: usize, path: &str) -> Option<usize> {
-        self.budgets.find(&in_pool(pool, path))
+        self.paths.get(&in_pool(pool, path)).copied()
     }
 
     /// The same by the pool's label.
@@ -266,16 +273,35 @@ impl World {
 
     pub(super) fn set_budget(&mut self, line: &BudgetLine) -> usize {
         let pool = self.pools.find_or_add(&line.pool, Pool::default);
-        let parent = line.path.rsplit_once('/').and_then(|(parent, _)| self.budget(pool, parent));
-        let id = self.budgets.find_or_add(&in_pool(pool, &line.path), || Budget::new(&line.path, pool, parent));
-        if let Some(parent) = parent {
-            self.budgets.rows[parent].is_leaf = false;
-        }
+        let id = self.budgets.find_or_add(&in_pool(pool, &line.id.to_string()), || Budget::new(pool));
         let budget = &mut self.budgets.rows[id];
+        let before = in_pool(pool, &std::mem::replace(&mut budget.path, line.path.clone()));
         budget.claim = (line.claim * 1e9).round() as i64;
         (budget.gpus_max, budget.unallocated_gpus_max) = (line.gpus_max, line.unallocated_gpus_max);
-        budget.min_runtime_max = line.min_runtime_max_ms;
+        (budget.min_runtime_max, budget.closed) = (line.min_runtime_max_ms, line.closed);
+        if self.paths.get(&before) == Some(&id) {
+            self.paths.remove(&before);
+        }
+        self.paths.insert(in_pool(pool, &line.path), id);
         id
+    }
+
+    /// Who is above whom, by the paths.
+    pub(super) fn link_budgets(&mut self) {
+        self.budgets.rows.iter_mut().for_each(|row| row.is_leaf = true);
+        for id in 0..self.budgets.rows.len() {
+            let row = &self.budgets.rows[id];
+            let parent = row.path.rsplit_once('/').and_then(|(parent, _)| self.budget(row.pool, parent));
+            self.budgets.rows[id].parent = parent;
+            if let Some(parent) = parent {
+                self.budgets.rows[parent].is_leaf = false;
+            }
+        }
+    }
+
+    /// Whether a budget or one above it is closed.
+    pub(super) fn is_closed(&self, budget: usize) -> bool {
+        self.line(budget).any(|above| self.budgets.rows[above].closed)
     }
 
     /// Gives GPUs to a lease, or takes them back.
@@ -313,11 +339,18 @@ impl World {
         }
     }
 
-    /// Adds to what a leaf and its ancestors hold.
-    pub(super) fn count_use(&mut self, leaf: usize, occupancy: Occupancy, gpus: i64) {
-        let line: Vec<usize> = self.line(leaf).collect();
+    /// Adds to what a leaf and the ancestors of a lease's beginning hold.
+    pub(super) fn count_use(&mut self, line: &[usize], occupancy: Occupancy, gpus: i64) {
         for budget in line {
-            self.budgets.rows[budget].in_use[occupancy as usize] += gpus;
+            self.budgets.rows[*budget].in_use[occupancy as usize] += gpus;
+        }
+    }
+
+    /// Lists a workload's lease with these budgets, or no longer.
+    pub(super) fn list_lease(&mut self, line: &[usize], id: Id, is_there: bool) {
+        for budget in line {
+            let leased = &mut self.budgets.rows[*budget].leased;
+            _ = if is_there { leased.insert(id) } else { leased.remove(&id) };
         }
     }
 }
@@ -354,12 +387,13 @@ fn in_pool(pool: usize, path: &str) -> String {
 }
 
 impl Budget {
-    fn new(path: &str, pool: usize, parent: Option<usize>) -> Budget {
+    fn new(pool: usize) -> Budget {
         Budget {
-            path: path.to_string(),
+            path: String::new(),
             pool,
-            parent,
+            parent: None,
             is_leaf: true,
+            closed: false,
             claim: 0,
             gpus_max: None,
             unallocated_gpus_max: None,

@@ -48,10 +48,17 @@ impl Tree {
     /// What a leaf has in a pool, or why work may not run in this budget.
     pub(super) fn terms(&self, budget: BudgetId, pool: PoolId) -> Result<Terms, Rejection> {
         match self.leaves.get(&budget) {
+            Some(_) if self.is_closed(budget) => Err(Rejection::BudgetClosed { path: self.path(budget) }),
             Some(pools) => Ok(pools.get(pool.index()).copied().unwrap_or(Terms { claim: Claim(0), min_runtime_max: Span(i64::MAX) })),
             None if self.budgets.contains_key(&budget) => Err(Rejection::BudgetNotALeaf { path: self.path(budget) }),
             None => Err(Rejection::BudgetUnknown(budget)),
         }
+    }
+
+    /// Whether a budget that exists, or one above it, takes no new work. What waits already is none of a baseline's business.
+    fn is_closed(&self, budget: BudgetId) -> bool {
+        let spec = &self.budgets[&budget];
+        spec.closed || spec.parent.is_some_and(|parent| self.is_closed(parent))
     }
 
     /// The leaves with a claim on a pool, by number.

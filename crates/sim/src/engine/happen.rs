@@ -4,7 +4,7 @@ use super::Engine;
 use super::agenda::Next;
 use crate::scenario::Happening;
 use stipend_core::event::{Event, Exit};
-use stipend_core::id::{LeaseId, NodeId, PoolId, WorkloadId};
+use stipend_core::id::{BudgetId, LeaseId, NodeId, PoolId, WorkloadId};
 use stipend_core::quantity::{Span, Time};
 use stipend_core::spec::{Changeset, Severity};
 
@@ -65,12 +65,25 @@ impl Engine<'_, '_> {
                 let spec = &mut self.budgets[budget.index()];
                 let pools = (0..).map(PoolId).zip(&mut spec.pools).filter(|(id, _)| pool.is_none_or(|pool| pool == *id));
                 pools.for_each(|(_, in_pool)| in_pool.share = share);
-                let budgets = vec![spec.clone()];
-                let changeset =
-                    Changeset { based_on: self.budgets_version, author: "scenario".into(), reason: "a happening".into(), budgets };
-                self.tell(at, Event::BudgetsChanged(changeset));
+                self.change_budget(at, budget);
+            }
+            Happening::Close { budget, closed } => {
+                self.budgets[budget.index()].closed = closed;
+                self.change_budget(at, budget);
+            }
+            Happening::Move { budget, to, share } => {
+                let spec = &mut self.budgets[budget.index()];
+                spec.parent = Some(to);
+                spec.pools.iter_mut().for_each(|in_pool| in_pool.share = share);
+                self.change_budget(at, budget);
             }
         }
+    }
+
+    fn change_budget(&mut self, at: Time, budget: BudgetId) {
+        let budgets = vec![self.budgets[budget.index()].clone()];
+        let changeset = Changeset { based_on: self.budgets_version, author: "scenario".into(), reason: "a happening".into(), budgets };
+        self.tell(at, Event::BudgetsChanged(changeset));
     }
 
     fn host_fails(&mut self, at: Time, node: NodeId) {

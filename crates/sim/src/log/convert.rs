@@ -219,6 +219,7 @@ fn budget(of: &entry::BudgetEntry, names: &dyn Names) -> impl Iterator<Item = Bu
             spec::LeafOrder::Fifo => Order::Fifo,
             spec::LeafOrder::ShortestContract => Order::ShortestContract,
         },
+        closed: of.spec.closed,
     })
 }
 

@@ -164,6 +164,9 @@ pub struct Budget {
     #[serde(deserialize_with = "present")]
     pub min_runtime_max_ms: Option<i64>,
     pub order: Order,
+    /// It takes no new work, nor do those below it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub closed: bool,
 }
 
 /// A workload was accepted by these pools; `charged_gpus`, `min_runtime_ms` (its contract after clamping) and `class` are what it is to the

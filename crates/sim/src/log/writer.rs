@@ -145,7 +145,7 @@ mod tests {
 
     fn tree() -> Entry {
         let pools = vec![PoolShare { share: Ppm(333_333), gpus_max: Some(Gpus(64)), ..PoolShare::default() }];
-        let spec = BudgetSpec { id: BudgetId(3), parent: None, name: "a".into(), pools, order: LeafOrder::Fifo };
+        let spec = BudgetSpec { id: BudgetId(3), parent: None, name: "a".into(), pools, order: LeafOrder::Fifo, closed: false };
         let budgets = vec![BudgetEntry { spec, path: "lab/\"a\"".into(), claims: vec![Claim(123_456_789)] }];
         Entry::Budgets { version: 2, author: "ann".into(), reason: "more".into(), budgets }
     }

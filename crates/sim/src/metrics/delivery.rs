@@ -145,6 +145,8 @@ impl Delivery {
         }
         self.link();
         for root in self.roots() {
+            // Whoever moved is counted where it is now, with what it runs.
+            self.sum_running(root);
             self.settle(at, root, NO_CAP);
         }
     }
@@ -250,6 +252,14 @@ impl Delivery {
         };
         self.meter_mut(id).ready = ready;
         ready
+    }
+
+    fn sum_running(&mut self, id: BudgetId) -> i64 {
+        let children = self.meter(id).children.clone();
+        if !children.is_empty() {
+            self.meter_mut(id).running = children.into_iter().map(|child| self.sum_running(child)).sum();
+        }
+        self.meter(id).running
     }
 
     fn link(&mut self) {

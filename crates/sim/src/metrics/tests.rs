@@ -57,6 +57,7 @@ impl Tape {
                 name: path.rsplit('/').next().unwrap_or(path).into(),
                 pools: vec![PoolShare { share: Ppm(percent * 10_000), gpus_max: caps[id.index()].map(Gpus), ..PoolShare::default() }],
                 order: LeafOrder::default(),
+                closed: false,
             },
             path: path.into(),
             claims: vec![Claim(u64::from(percent) * 10_000_000)],

@@ -57,7 +57,7 @@ impl Tree {
             return Err(format!("path = \"{path}\": there are two budgets of this path"));
         }
         let id = BudgetId(self.specs.len() as u32);
-        self.specs.push(BudgetSpec { id, parent, name: name.into(), pools, order });
+        self.specs.push(BudgetSpec { id, parent, name: name.into(), pools, order, closed: false });
         self.paths.push(path.into());
         self.by_path.insert(path.into(), id);
         Ok(id)

@@ -176,6 +176,12 @@ pub(crate) enum WhatText {
     SlowStart,
     /// A budget's share changes: `budget`, `share`.
     Share,
+    /// A budget takes no new work any more: `budget`.
+    Close,
+    /// It takes work again: `budget`.
+    Open,
+    /// A budget gets another parent, with a share of that: `budget`, `to`, `share`.
+    Move,
     /// The scheduler is away for `lasts`, and nobody decides; the machines and the people go on.
     Gap,
 }
@@ -196,6 +202,8 @@ pub(crate) struct HappeningFile {
     pub(crate) budget: Option<String>,
     /// The budget's new share in percent.
     pub(crate) share: Option<f64>,
+    /// The path of the budget's new parent.
+    pub(crate) to: Option<String>,
     /// In which pool. Default: in all of them.
     pub(crate) pool: Option<String>,
     /// How urgent a drain is: `maintenance`, `sick` (default) or `critical`.

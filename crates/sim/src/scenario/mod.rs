@@ -141,6 +141,8 @@ pub(crate) enum Happening {
     Stick { workload: WorkloadId, lasts: Span },
     SlowStart { workload: WorkloadId, lasts: Span },
     Share { budget: BudgetId, pool: Option<PoolId>, share: Ppm },
+    Close { budget: BudgetId, closed: bool },
+    Move { budget: BudgetId, to: BudgetId, share: Ppm },
     Gap { lasts: Span },
 }
 

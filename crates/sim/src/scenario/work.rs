@@ -10,7 +10,7 @@ use crate::job::{Job, checkpoint_default, start_default, unprotected_default};
 use crate::random::{Purpose, Random};
 use std::collections::VecDeque;
 use std::sync::Arc;
-use stipend_core::id::{NodeId, WorkloadId};
+use stipend_core::id::{BudgetId, NodeId, WorkloadId};
 use stipend_core::quantity::{Ppm, Span, Time};
 use stipend_core::spec::{Gang, OnPreempt, Start, WorkloadSpec};
 use toml::Spanned;
@@ -169,6 +169,9 @@ impl Parts<'_> {
             WhatText::SlowStart => Happening::SlowStart { workload: workload()?, lasts: lasts()? },
             WhatText::Gap => Happening::Gap { lasts: lasts()? },
             WhatText::Share => self.share(written).map_err(wrong)?,
+            WhatText::Close => Happening::Close { budget: self.budget(written).map_err(wrong)?, closed: true },
+            WhatText::Open => Happening::Close { budget: self.budget(written).map_err(wrong)?, closed: false },
+            WhatText::Move => self.to_parent(written).map_err(wrong)?,
         };
         Ok((Time(written.at.0.0), happening))
     }
@@ -187,6 +190,18 @@ impl Parts<'_> {
         let found = self.labels.workloads.iter().position(|known| known == name);
         let number = found.ok_or_else(|| format!("workload = \"{name}\": no workload of [[workloads]] has this name"))?;
         Ok(WorkloadId(number as u32))
+    }
+
+    fn budget(&self, file: &HappeningFile) -> Result<BudgetId, String> {
+        self.tree.find(file.budget.as_ref().ok_or("it needs budget = \"lab/nlp\": which budget")?)
+    }
+
+    /// A budget is named by the path that it has at the start, whatever moved since.
+    fn to_parent(&self, file: &HappeningFile) -> Result<Happening, String> {
+        let (Some(to), Some(share)) = (&file.to, file.share) else {
+            return Err("it needs budget = \"lab/nlp/olmo\", to = \"lab/vision\" and share = 25: its new parent, and what it has of that in percent".into());
+        };
+        Ok(Happening::Move { budget: self.budget(file)?, to: self.tree.find(to)?, share: super::budgets::percent(share)? })
     }
 
     fn share(&self, file: &HappeningFile) -> Result<Happening, String> {

@@ -41,6 +41,7 @@ pub(crate) fn equal_teams(teams: u32) -> Changeset {
         name: format!("team-{id}"),
         pools: vec![PoolShare { share: Ppm(share), ..PoolShare::default() }],
         order: LeafOrder::Fifo,
+        closed: false,
     };
     let mut budgets = vec![budget(0, None, 1_000_000)];
     budgets.extend((1..=teams).map(|id| budget(id, Some(0), 1_000_000 / teams)));

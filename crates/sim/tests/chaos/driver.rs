@@ -262,6 +262,7 @@ impl<S: Subject> Driver<S> {
             }
             2 | 3 => self.tell(Event::NodeReady { node }),
             4 => self.edit_budgets(),
+            13..=15 if self.people.is_reorganised => self.reorganise(),
             5 => self.edit_knobs(),
             6 | 7 => self.late_report(),
             8..=11 => self.tell_workload(),
@@ -360,6 +361,26 @@ impl<S: Subject> Driver<S> {
         self.tell(Event::BudgetsChanged(Changeset { based_on, author: "ann".into(), reason: "chance".into(), budgets }));
         if self.version != based_on {
             self.budgets.extend(sent.into_iter().map(|budget| (budget.id, budget)));
+        }
+    }
+
+    /// A budget gets another parent, often one that it cannot have; or it is closed, or opened again.
+    fn reorganise(&mut self) {
+        let all: Vec<BudgetSpec> = self.budgets.values().cloned().collect();
+        let mut budget = self.dice.pick(&all[1..]).clone();
+        if self.dice.once_in(3) {
+            budget.closed = !budget.closed;
+        } else {
+            budget.parent = Some(self.dice.pick(&all).id);
+            for pool in &mut budget.pools {
+                pool.share = Ppm(self.dice.from(0, i64::from(pool.share.0)) as u32 / 4);
+            }
+        }
+        self.change_budgets(vec![budget]);
+        // Nothing stays closed for long.
+        let closed: Vec<BudgetSpec> = self.budgets.values().filter(|budget| budget.closed).cloned().collect();
+        if closed.len() > 2 {
+            self.change_budgets(closed.into_iter().map(|budget| BudgetSpec { closed: false, ..budget }).collect());
         }
     }
 

@@ -13,7 +13,7 @@ mod written;
 
 use dice::Dice;
 use driver::{History, Step};
-use population::{Naming, OTHER, PLAIN, TWO_POOLS};
+use population::{Naming, OTHER, PLAIN, REORGANISED, TWO_POOLS};
 use std::collections::BTreeMap;
 use std::io::Write;
 use stipend_core::Scheduler;
@@ -38,8 +38,9 @@ const FIXED: u64 = if cfg!(debug_assertions) { 12 } else { 30 };
 /// a claim taken away (4934), a stop signal for a promise that nobody was there to send (1000012), a promise whose
 /// end in another pool made room that was liked better (2000007), room before a promise's date for what could not wait for it (20008),
 /// a promise that moved after the grace had become longer (30015), notes of a plan that were replayed after its decisions (41051), lapses
-/// that the log rounded (1001107, 1001271).
-const BROKEN_ONCE: [u64; 16] = [
+/// that the log rounded (1001107, 1001271), a promise that slept through its date and took another's node (51348), GPUs that became free
+/// for work for which nothing had been searched yet (51974, 1002507).
+const BROKEN_ONCE: [u64; 19] = [
     134,
     258,
     1545,
@@ -52,9 +53,12 @@ const BROKEN_ONCE: [u64; 16] = [
     20_008,
     30_015,
     41_051,
+    51_348,
+    51_974,
     TWO_POOLS + 12,
     TWO_POOLS + 1107,
     TWO_POOLS + 1271,
+    TWO_POOLS + 2507,
     2 * TWO_POOLS + 7,
 ];
 
@@ -64,9 +68,10 @@ fn seeds(fixed: u64) -> Vec<u64> {
     match (number("STIPEND_CHAOS_SEED"), number("STIPEND_CHAOS_FROM")) {
         (Some(seed), _) => vec![seed],
         (None, Some(from)) => (from..from + more).collect(),
-        // Some of two pools, and some of three.
+        // Some of two pools, and some of three, and some in which budgets are moved and closed.
         (None, None) => {
-            (0..fixed + more).chain((1..=2).flat_map(|pools| (0..fixed / 2).map(move |seed| pools * TWO_POOLS + seed))).collect()
+            let kinds = [TWO_POOLS, 2 * TWO_POOLS, REORGANISED, REORGANISED + TWO_POOLS];
+            (0..fixed + more).chain(kinds.into_iter().flat_map(|kind| (0..fixed / 2).map(move |seed| kind + seed))).collect()
         }
     }
 }
@@ -141,7 +146,7 @@ fn laws_hold_in_random_histories() {
     assert!(seen.preemptions_for_claimants > 0 && seen.standings_compared > 0 && seen.refunds > 0 && seen.holds_started > 0, "{seen}");
     assert!(seen.promises > 0 && seen.starts_early > 0 && seen.promotions > 0 && seen.renewals > 0, "{seen}");
     assert!(seen.gaps > 0 && seen.gap_evictions > 0, "{seen}");
-    assert!(seen.losses_compared > 0 && seen.express_checks > 0, "{seen}");
+    assert!(seen.losses_compared > 0 && seen.express_checks > 0 && seen.closed_checks > 0, "{seen}");
     assert!(seen.idle_checks > 0 && seen.used_checks > 0 && seen.preference_checks > 0 && seen.lapse_checks > 0, "{seen}");
 }
 
@@ -172,6 +177,7 @@ fn add(sum: &mut audit::Summary, one: &audit::Summary) {
     sum.gaps += one.gaps;
     sum.gap_evictions += one.gap_evictions;
     sum.preference_checks += one.preference_checks;
+    sum.closed_checks += one.closed_checks;
 }
 
 #[test]
@@ -258,6 +264,10 @@ fn lies_in_the_log_are_found() {
         Lie::WrongLicence,
         Lie::NoStart,
         Lie::NoUnreserved,
+        Lie::SaysClosed,
+        Lie::EndsByOwner,
+        Lie::EndsByBudget,
+        Lie::EndsByNodes,
         Lie::EarlyPromise,
         Lie::NoPromotion,
         Lie::LatePromotion,

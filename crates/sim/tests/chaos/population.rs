@@ -13,6 +13,9 @@ pub(crate) const POOL: PoolId = PoolId(0);
 /// Histories of several pools have seeds of their own, so that those of one pool stay what they were.
 pub(crate) const TWO_POOLS: u64 = 1_000_000;
 
+/// And so have histories in which budgets are moved, closed and opened again: of one pool, and with [`TWO_POOLS`] added, of two.
+pub(crate) const REORGANISED: u64 = 30 * TWO_POOLS;
+
 /// How names are given: the same history under other names must be the same history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Naming {
@@ -44,6 +47,8 @@ pub(crate) struct Population {
     pub(crate) gang_max: u32,
     /// Contracts are short beside the work, so that much runs past them and may be taken.
     pub(crate) is_short: bool,
+    /// Budgets are moved and closed.
+    pub(crate) is_reorganised: bool,
 }
 
 impl Population {
@@ -55,6 +60,7 @@ impl Population {
             people.nodes.extend((0..dice.from(1, 8)).map(|_| NodeSpec { pool: PoolId(pool), ..node(dice, people.asks) }));
             share_out(dice, &mut people.budgets);
         }
+        people.is_reorganised = seed >= REORGANISED;
         people.gang_max = people.nodes.iter().map(|node| node.gpus).sum::<u32>() / u32::from(pools);
         people
     }
@@ -71,6 +77,7 @@ impl Population {
             asks,
             gang_max: nodes.iter().map(|n| n.gpus).sum(),
             is_short,
+            is_reorganised: false,
             nodes,
         }
     }
@@ -211,7 +218,14 @@ fn tree(dice: &mut Dice, naming: Naming) -> Vec<BudgetSpec> {
 
 pub(crate) fn budget(id: u32, parent: Option<u32>, share: i64, naming: Naming) -> BudgetSpec {
     let pools = vec![PoolShare { share: Ppm(share as u32), ..PoolShare::default() }];
-    BudgetSpec { id: BudgetId(id), parent: parent.map(BudgetId), name: format!("{}{id}", naming.budget), pools, order: LeafOrder::Priority }
+    BudgetSpec {
+        id: BudgetId(id),
+        parent: parent.map(BudgetId),
+        name: format!("{}{id}", naming.budget),
+        pools,
+        order: LeafOrder::Priority,
+        closed: false,
+    }
 }
 
 /// Every budget gets a share of one more pool.

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 use stipend_core::Scheduler;
-use stipend_core::entry::{Entry, GpuSet, Licence, Slot};
+use stipend_core::entry::{Entry, GpuSet, Licence, Slot, Unreserved};
 use stipend_core::event::{Event, Rejection};
 use stipend_core::quantity::{GpuMs, Span, Time};
 
@@ -70,6 +70,10 @@ pub(crate) enum Lie {
     WrongAttempt,
     WrongLicence,
     NoUnreserved,
+    SaysClosed,
+    EndsByOwner,
+    EndsByBudget,
+    EndsByNodes,
     EarlyPromise,
     NoLapse,
     LongLapse,
@@ -151,6 +155,19 @@ impl Lie {
             (Lie::NoUnreserved, Entry::Unreserved { .. }) | (Lie::NoLapse, Entry::Lapsed { .. }) => None,
             (Lie::LongLapse, Entry::Lapsed { budget, pool, from, to, gpu_ms }) => {
                 Some(Entry::Lapsed { budget, pool, from, to, gpu_ms: GpuMs(gpu_ms.0 * 2 + 3_600_000) })
+            }
+            (Lie::SaysClosed, Entry::Budgets { version, author, reason, mut budgets }) => {
+                budgets.iter_mut().for_each(|budget| budget.spec.closed = true);
+                Some(Entry::Budgets { version, author, reason, budgets })
+            }
+            (Lie::EndsByOwner, Entry::Unreserved { reservation, workload, .. }) => {
+                Some(Entry::Unreserved { reservation, workload, why: Unreserved::Owner })
+            }
+            (Lie::EndsByBudget, Entry::Unreserved { reservation, workload, .. }) => {
+                Some(Entry::Unreserved { reservation, workload, why: Unreserved::Budget })
+            }
+            (Lie::EndsByNodes, Entry::Unreserved { reservation, workload, .. }) => {
+                Some(Entry::Unreserved { reservation, workload, why: Unreserved::NodesLost })
             }
             (Lie::EarlyPromise, Entry::Reserved { reservation, workload, pool, latest_start, nodes, why }) => {
                 Some(Entry::Reserved { reservation, workload, pool, latest_start: latest_start - Span::hours(1), nodes, why })

@@ -105,7 +105,10 @@ impl<'a> Timeline<'a> {
             let shares: Vec<String> = budgets
                 .iter()
                 .filter(|b| b.spec.parent.is_some())
-                .map(|b| format!("{} {} %", b.path, f64::from(b.spec.pools[0].share.0) / 10_000.0))
+                .map(|b| {
+                    let closed = if b.spec.closed { " closed" } else { "" };
+                    format!("{} {} %{closed}", b.path, f64::from(b.spec.pools[0].share.0) / 10_000.0)
+                })
                 .collect();
             self.line(at, format!("budgets {}", shares.join(", ")));
         }

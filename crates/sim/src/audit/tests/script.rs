@@ -73,6 +73,7 @@ impl Script {
             unallocated_gpus_max: None,
             min_runtime_max_ms: None,
             order: Order::Priority,
+            closed: false,
         };
         let budgets = tree.iter().enumerate().map(budget).collect();
         self.add(LogEvent::Budgets(Budgets { version: 1, author: "ann".into(), reason: "first".into(), budgets }))
