@@ -56,6 +56,8 @@ fn what_is_wrong_is_said_with_what_would_be_right() {
     wrong(&["submit", "-b", "lab/nlq", "--", "true"], &["lab/nlq", "lab/nlp"]);
     wrong(&["submit", "-b", "lab", "--", "true"], &["lab"]);
     wrong(&["submit", "-b", "lab/nlp", "-m", "9", "-g", "8", "--", "true"], &["9"]);
+    wrong(&["submit", "-b", "lab/nlp", "--", "/nowhere/program"], &["/nowhere/program"]);
+    wrong(&["submit", "-b", "lab/nlp", "-D", "/nowhere", "--", "true"], &["/nowhere"]);
     wrong(&["show", "w12"], &["w12"]);
     wrong(&["cancel", "w12"], &["w12"]);
     wrong(&["node", "drain", "gpu-9", "--reason", "x"], &["gpu-9"]);
@@ -84,7 +86,10 @@ fn budgets_are_shown_changed_and_told() {
 
     lab.write("plan.toml", "reason = \"the plan\"\n[[budgets]]\npath = \"lab/vision\"\nshare = 25\n");
     assert!(lab.run(&["budget", "diff", "plan.toml"]).stdout.contains("lab/vision"));
+    let whatif = lab.run(&["whatif", "plan.toml", "--days", "1"]).stdout;
+    assert!(whatif.contains("lab/vision") && whatif.contains("the queue as it is now"), "{whatif}");
     lab.run(&["budget", "apply", "plan.toml"]);
+    assert!(lab.run(&["usage", "--since", "1d"]).stdout.contains("lab/vision"));
     let sheet = lab.run(&["budget", "export"]).stdout;
     lab.write("tree.csv", &sheet.replace(",25,", ",20,"));
     lab.run(&["budget", "apply", "tree.csv", "--at", "+1d", "--reason", "later"]);
@@ -169,5 +174,5 @@ fn completions_know_budgets_and_workloads() {
     assert_eq!(words(&lab, &["submit", "--budget", "lab/n"]), ["lab/nlp"]);
     assert_eq!(words(&lab, &["budget", "show", "lab"]), ["lab", "lab/nlp", "lab/vision", "lab/eval"]);
     assert_eq!(words(&lab, &["cancel", "w"]), ["w0"]);
-    assert_eq!(words(&lab, &["node", "drain", ""]).len(), 2);
+    assert_eq!(words(&lab, &["node", "drain", "gpu"]), ["gpu-1", "gpu-2"]);
 }

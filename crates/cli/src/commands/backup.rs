@@ -2,21 +2,26 @@
 
 use crate::failure::{Answer, Failure, Outcome};
 use crate::output;
-use crate::remote::data_folder;
+use crate::remote::{Remote, data_folder};
 use clap::{Args, Subcommand};
+use serde_json::{Value, json};
 use std::path::PathBuf;
 use stipend_server::store::{self, Reader, StoreError};
 
 /// Write all that the daemon knows into a file, while it goes on.
+///
+/// The daemon writes it, for an administrator; with `--data` this program does, whether a daemon runs or not.
 #[derive(Debug, Args)]
 #[command(after_help = BACKUP)]
 pub(super) struct Backup {
-    /// The new file
+    /// The new file, on the daemon's machine
     #[arg(value_name = "FILE")]
     to: PathBuf,
-    /// The daemon's folder [default: $STIPEND_DATA, else ~/.local/share/stipend]
+    /// Read this daemon's folder, and ask no daemon
     #[arg(long, value_name = "FOLDER")]
     data: Option<PathBuf>,
+    #[command(flatten)]
+    remote: Remote,
 }
 
 const BACKUP: &str = "\
@@ -63,8 +68,13 @@ Examples:
 
 impl Backup {
     pub(super) fn run(self) -> Outcome {
-        let folder = self.data.unwrap_or_else(data_folder);
-        Reader::open(&folder).and_then(|reader| reader.backup(&self.to)).map_err(failure)?;
+        if let Some(folder) = &self.data {
+            Reader::open(folder).and_then(|reader| reader.backup(&self.to)).map_err(failure)?;
+        } else {
+            let path = std::path::absolute(&self.to)?;
+            let path = path.to_str().ok_or_else(|| Failure::new(format!("{}: the file's name is not UTF-8", self.to.display())))?;
+            self.remote.daemon()?.post::<Value>("/v1/backup", &json!({ "path": path }), &[])?;
+        }
         output::note(&format!("written: {}", self.to.display()));
         Ok(Answer::Yes)
     }

@@ -31,6 +31,8 @@ share = 30
 [[budgets]]
 path = \"lab/eval\"
 share = 20
+[daemon]
+run_as = \"daemon\"
 ";
 
 /// A daemon in a folder of its own. When it is dropped, all work is ended and the folder removed.

@@ -57,14 +57,25 @@ fn the_environment_says_who_and_where() {
     launch.members = vec![Member { node: "a".into(), gpus: vec![0, 5] }, Member { node: "b".into(), gpus: vec![1, 2] }];
     let set = &mut program(&mut launch).env;
     set.insert("MINE".into(), "yes".into());
+    set.insert("STIPEND_ARRAY_INDEX".into(), "7".into());
+    set.insert("STIPEND_LEASE_DIR".into(), "/elsewhere".into());
     // Nobody takes other GPUs than its own.
     set.insert("CUDA_VISIBLE_DEVICES".into(), "0,1,2,3,4,5,6,7".into());
     engine.launch(launch);
     engine.ends(lease(5, 2), Exit::Completed, Some(0), None);
     let first = engine.output(lease(5, 2), 0);
-    for line in ["CUDA_VISIBLE_DEVICES=0,5", "STIPEND_RANK=0", "STIPEND_NODE=a", "MINE=yes", "STIPEND_ATTEMPT=2", "STIPEND_VIRTUAL=1"] {
+    for line in [
+        "CUDA_VISIBLE_DEVICES=0,5",
+        "STIPEND_RANK=0",
+        "STIPEND_NODE=a",
+        "MINE=yes",
+        "STIPEND_ATTEMPT=2",
+        "STIPEND_VIRTUAL=1",
+        "STIPEND_ARRAY_INDEX=7",
+    ] {
         assert!(first.lines().any(|own| own == line), "no {line} in {first}");
     }
+    assert!(!first.contains("/elsewhere"), "{first}");
     let second = engine.output(lease(5, 2), 1);
     for line in
         ["CUDA_VISIBLE_DEVICES=1,2", "STIPEND_RANK=1", "STIPEND_NODE=b", "STIPEND_NODES=a,b", "STIPEND_MEMBERS=2", "STIPEND_WORKLOAD=5"]

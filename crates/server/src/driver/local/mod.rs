@@ -117,7 +117,7 @@ impl Local {
         let (to, inputs) = channel();
         let hints = to.clone();
         let nodes = settings.nodes.clone();
-        let kept = Kept::load(&data, settings.kept_bytes_max, settings.kept_max)?;
+        let kept = Kept::new(&data, settings.kept_bytes_max, settings.kept_max);
         let are_watched = !settings.are_virtual;
         let worker = Worker::new(settings, kept, reports)?;
         let named = |name: &str| std::thread::Builder::new().name(name.to_string());

@@ -114,6 +114,9 @@ impl Worker {
                 Err(RecvTimeoutError::Timeout) => {
                     self.look();
                     look = Instant::now() + LOOK_EVERY;
+                    if let Err(error) = self.kept.load() {
+                        tracing::warn!(%error, "the output of what is over cannot be looked through");
+                    }
                 }
                 Ok(Input::Quit) | Err(RecvTimeoutError::Disconnected) => return,
             }

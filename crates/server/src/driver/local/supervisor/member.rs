@@ -117,9 +117,10 @@ impl Member {
     }
 }
 
-/// What the workload wants in its environment. It can neither take others' GPUs nor hide whose its processes are.
+/// What the workload, and the service with it, want in its environment. It can neither take others' GPUs nor hide whose its processes are.
 pub(super) fn own_environment(program: &Program) -> impl Iterator<Item = (&String, &String)> {
-    program.env.iter().filter(|(key, _)| !key.starts_with("STIPEND_") && !GPU_VARIABLES.contains(&key.as_str()))
+    let is_engines = |key: &str| (key.starts_with("STIPEND_") && !key.starts_with("STIPEND_ARRAY")) || GPU_VARIABLES.contains(&key);
+    program.env.iter().filter(move |(key, _)| !is_engines(key))
 }
 
 /// What a member's processes find in their environment, beside what they inherit and what the workload wants.
