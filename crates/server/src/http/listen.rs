@@ -83,6 +83,9 @@ fn bind_tcp(address: &str) -> Result<TcpListener, String> {
         _ => format!("{address} cannot be listened on: {error}; expected HOST:PORT such as 127.0.0.1:7411"),
     })?;
     listener.set_nonblocking(true).map_err(|error| format!("{address}: {error}"))?;
+    if listener.local_addr().is_ok_and(|own| !own.ip().is_loopback()) {
+        tracing::warn!("{address} is reached from other machines, and nothing is encrypted: tokens and output can be read on the way");
+    }
     Ok(listener)
 }
 

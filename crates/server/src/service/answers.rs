@@ -15,6 +15,9 @@ use stipend_sim::explain::Explained;
 /// With more workloads than this an explanation at each submission would cost too much; it is asked for by itself.
 const EXPLAINED_MAX: usize = 2_000;
 
+/// Of each budget of a pool, and whether it is below its share.
+type Standings = HashMap<u32, (Standing, bool)>;
+
 /// What a budget holds and waits for in a pool.
 #[derive(Clone, Copy, Default)]
 struct Sums {
@@ -37,7 +40,7 @@ impl Service {
     pub(crate) fn tree(&self) -> Tree {
         let tree = self.scheduler.tree();
         let sums = self.sums();
-        let pools: Vec<(&String, HashMap<u32, (Standing, bool)>)> = self
+        let pools: Vec<(&String, Standings)> = self
             .directory
             .names(Kind::Pool)
             .iter()
@@ -46,7 +49,7 @@ impl Service {
             .collect();
         let budget = |budget: &stipend_core::budget::Budget| {
             let people = self.directory.people(budget.spec.id);
-            let in_pool = |(number, (name, standings)): (usize, &(&String, HashMap<u32, (Standing, bool)>))| {
+            let in_pool = |(number, (name, standings)): (usize, &(&String, Standings))| {
                 let pool = PoolId(number as u16);
                 let share = budget.share(pool);
                 let (standing, below_share) = standings.get(&budget.spec.id.0).copied().unwrap_or((Standing::LAST, false));
@@ -79,7 +82,7 @@ impl Service {
         Tree { version: tree.version(), budgets: tree.top_down().map(budget).collect() }
     }
 
-    fn standings(&self, pool: PoolId) -> HashMap<u32, (Standing, bool)> {
+    fn standings(&self, pool: PoolId) -> Standings {
         self.scheduler.standings(pool).into_iter().map(|(budget, standing, below)| (budget.0, (standing, below))).collect()
     }
 

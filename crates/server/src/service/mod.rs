@@ -89,7 +89,7 @@ pub struct Service {
     /// Ended since the gates were last looked at, unless they go on.
     over: Vec<u32>,
     /// What it does when that is on disk.
-    after: Vec<Box<dyn FnOnce(&Service) + Send>>,
+    after: Vec<input::Question>,
     commands: Vec<Command>,
     /// Something was told that may change a decision.
     stirred: bool,

@@ -4,11 +4,12 @@
 //! that are open are read to their end whatever they are called by then.
 
 use axum::body::Bytes;
+use nix::fcntl::OFlag;
 use std::collections::VecDeque;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
-use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
 
 /// Read at once.
 const CHUNK: usize = 64 << 10;
@@ -60,7 +61,7 @@ impl Parts {
     fn begin(&mut self) -> io::Result<()> {
         let parts = [self.path.with_extension("first.log"), self.path.with_extension("before.log"), self.path.clone()];
         for part in parts {
-            match File::open(part) {
+            match open(&part) {
                 Ok(file) => self.open.push_back(file),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(error),
@@ -83,8 +84,18 @@ impl Parts {
         if now.ino() == last.metadata()?.ino() {
             return Ok(false);
         }
-        self.open.push_back(File::open(&self.path)?);
+        self.open.push_back(open(&self.path)?);
         Ok(true)
+    }
+}
+
+/// Opens a file, and only a file: a workload that put a link or a pipe in its place does not make the daemon read or wait.
+fn open(path: &Path) -> io::Result<File> {
+    let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
+    let file = File::options().read(true).custom_flags(flags.bits()).open(path)?;
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{} is not a file", path.display()))),
     }
 }
 
@@ -126,5 +137,18 @@ mod tests {
         assert_eq!(all(&mut Parts::new(path.clone(), 0)), "one two three four");
         assert_eq!(all(&mut Parts::new(path.clone(), 10)), "ree four");
         assert_eq!(all(&mut Parts::new(path, 1000)), "");
+    }
+
+    #[test]
+    fn what_is_no_file_is_not_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("member-0.log");
+        let secret = folder.path().join("secret");
+        fs::write(&secret, "secret").unwrap();
+        std::os::unix::fs::symlink(&secret, &path).unwrap();
+        assert!(Parts::new(path.clone(), 0).read().is_err());
+        fs::remove_file(&path).unwrap();
+        nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        assert!(Parts::new(path, 0).read().is_err());
     }
 }

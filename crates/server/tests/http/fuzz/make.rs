@@ -169,11 +169,11 @@ impl<'d> Maker<'d> {
         }
         let share = self.below(70);
         text.push_str(&format!(",lab/nlp,h100,{share},,,,,,\n"));
+        let mut bytes = text.into_bytes();
         if self.one_in(4) {
-            let at = self.below(text.len());
-            text.truncate(text.floor_char_boundary(at));
+            bytes.truncate(self.below(bytes.len()));
         }
-        text.into_bytes()
+        bytes
     }
 
     fn word(&mut self) -> String {
