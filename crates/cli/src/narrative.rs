@@ -85,7 +85,10 @@ fn ended(fields: &Fields) -> String {
         0 => String::new(),
         lost => format!(", {} of GPU time lost", long(lost)),
     };
-    let by = fields.after(", by ", "by");
+    let by = match fields.text("by").as_str() {
+        "" | "itself" => String::new(),
+        by => by.strip_prefix("claimant ").map_or_else(|| format!(", by {by}"), |claimant| format!(", for {claimant}")),
+    };
     format!("{} {}{by}{lost}", fields.workload(), fields.text("outcome").replace('_', " "))
 }
 

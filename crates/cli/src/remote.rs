@@ -90,6 +90,11 @@ impl Daemon {
         self.client.text(path).map_err(failure)
     }
 
+    /// A part of the event log, and where the next begins.
+    pub(crate) fn part(&self, path: &str) -> Asked<(String, Option<u64>)> {
+        self.client.part(path).map_err(failure)
+    }
+
     /// Sends a text.
     pub(crate) fn post_text<T: DeserializeOwned>(&self, path: &str, kind: &str, body: &str) -> Asked<T> {
         self.client.post_text(path, kind, body, &[]).map_err(failure)

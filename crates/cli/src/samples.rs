@@ -1,43 +1,22 @@
 //! What a daemon may answer, for tests of how it is shown.
 
+use serde_json::json;
 use std::collections::BTreeMap;
 use stipend_server::wire::budget::{Budget, BudgetInPool, Tree};
-use stipend_server::wire::workload::{Kind, OnPreempt, State, Workload};
+use stipend_server::wire::workload::{State, Workload};
 
 /// Noon on 30 November 2026, UTC.
 pub(crate) const NOON: i64 = 1_796_040_000_000;
 
-/// A workload that waits, submitted ten minutes before noon.
+/// A workload that waits, submitted ten minutes before noon. As JSON, so that new fields with defaults do not matter here.
 pub(crate) fn workload(id: u32) -> Workload {
-    Workload {
-        id,
-        name: "train".into(),
-        user: "ann".into(),
-        budget: "lab/nlp".into(),
-        pool: "gpu".into(),
-        state: State::Waiting,
-        members: 1,
-        gpus_per_member: 4,
-        min_runtime_ms: 0,
-        time_limit_ms: None,
-        on_preempt: OnPreempt::Resume,
-        priority: 0,
-        kind: Kind::Batch,
-        submitted_ms: NOON - 600_000,
-        started_ms: None,
-        ended_ms: None,
-        protected_until_ms: None,
-        allocated: false,
-        attempts: 0,
-        preemptions: 0,
-        placement: BTreeMap::new(),
-        exit_code: None,
-        array: None,
-        after: Vec::new(),
-        held_by: None,
-        idle_since_ms: None,
-        why: Some("all GPUs are held by work that is protected until 12:30".into()),
-    }
+    let waiting = json!({
+        "id": id, "name": "train", "user": "ann", "budget": "lab/nlp", "pool": "gpu", "state": "waiting",
+        "members": 1, "gpus_per_member": 4, "min_runtime_ms": 0, "on_preempt": "resume", "priority": 0, "kind": "batch",
+        "submitted_ms": NOON - 600_000, "allocated": false, "attempts": 0, "preemptions": 0, "ran_ms": 0,
+        "why": "all GPUs are held by work that is protected until 12:30",
+    });
+    serde_json::from_value(waiting).expect("a workload")
 }
 
 /// A workload that runs since five minutes before noon, protected for 20 more.

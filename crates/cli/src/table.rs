@@ -35,7 +35,7 @@ impl Table {
 
     /// Adds a row, one cell a column.
     pub(crate) fn row<const N: usize>(&mut self, cells: [String; N]) {
-        debug_assert_eq!(N, self.columns.len(), "one cell a column");
+        assert_eq!(N, self.columns.len(), "one cell a column");
         self.rows.push(cells.iter().map(|cell| printable(cell)).collect());
     }
 

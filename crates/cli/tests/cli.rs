@@ -50,6 +50,23 @@ fn help() {
     check(&["sim", "explain", "--help"], "help-sim-explain.txt");
     check(&["sim", "check", "--help"], "help-sim-check.txt");
     check(&["sim", "trace", "--help"], "help-sim-trace.txt");
+    for command in
+        ["demo", "serve", "submit", "run", "queue", "show", "explain", "logs", "wait", "cancel", "events", "usage", "whatif", "backup"]
+    {
+        check(&[command, "--help"], &format!("help-{command}.txt"));
+    }
+    for (noun, verb) in [
+        ("budget", ""),
+        ("budget", "set"),
+        ("budget", "apply"),
+        ("budget", "tree"),
+        ("node", "drain"),
+        ("token", "create"),
+        ("store", "restore"),
+    ] {
+        let words: Vec<&str> = [noun, verb, "--help"].into_iter().filter(|word| !word.is_empty()).collect();
+        check(&words, &format!("help-{}.txt", words[..words.len() - 1].join("-")));
+    }
     check(&["completions", "--help"], "help-completions.txt");
     check(&["man", "--help"], "help-man.txt");
 }
@@ -64,6 +81,19 @@ fn wrong_requests() {
     check(&["sim", "check", "nowhere.jsonl"], "no-such-log.txt");
     check(&["sim", "trace", "nowhere.csv"], "no-such-trace.txt");
     check(&["sim", "trace", "tiny.toml"], "trace-that-is-none.txt");
+    check(&["submit"], "submit-no-budget.txt");
+    check(&["submit", "-b", "lab"], "submit-no-command.txt");
+    check(&["submit", "-b", "lab", "--min-runtime", "soon", "--", "true"], "submit-no-time.txt");
+    check(&["submit", "-b", "lab", "--env", "STIPEND_IS_NOT_SET", "--", "true"], "submit-no-variable.txt");
+    check(&["submit", "--file", "submit/misspelt.toml"], "submit-misspelt-toml.txt");
+    check(&["submit", "--file", "submit/misspelt.yaml"], "submit-misspelt-yaml.txt");
+    check(&["submit", "--file", "submit/wrong.sbatch"], "submit-wrong-script.txt");
+    check(&["submit", "--file", "jobs.csv"], "submit-no-spec.txt");
+    check(&["show", "x12"], "show-no-number.txt");
+    check(&["budget", "set", "lab", "--share", "much"], "budget-set-no-share.txt");
+    check(&["queue", "--server", "unix:/nowhere/stipend.sock"], "no-daemon.txt");
+    check(&["queue", "--server", "localhost"], "no-address.txt");
+    check(&["checkpoint"], "checkpoint-outside.txt");
     check(&["completions", "powerfish"], "no-such-shell.txt");
     check(&["man", "sim", "rum"], "no-such-page.txt");
 }
@@ -78,8 +108,50 @@ fn completions_know_every_command() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let output = stipend(&["completions", shell]).output().expect("the program starts");
         let script = String::from_utf8(output.stdout).expect("a script is text");
-        assert!(output.status.success() && script.contains("sim") && script.contains("policy"), "{shell}: {script}");
+        assert!(output.status.success() && script.contains("STIPEND_COMPLETE"), "{shell}: {script}");
     }
+    let complete = |words: &[&str]| {
+        let index = words.len().to_string();
+        let mut program = stipend(&["--", "stipend"]);
+        program.args(words).env("STIPEND_COMPLETE", "bash").env("_CLAP_COMPLETE_INDEX", index).env("_CLAP_IFS", "\n");
+        // Nobody answers there: the words of the program itself are known anyhow.
+        let output = program.env("STIPEND_SERVER", "unix:/nowhere/stipend.sock").output().expect("the program starts");
+        String::from_utf8(output.stdout).expect("words are text").split_whitespace().map(str::to_owned).collect::<Vec<String>>()
+    };
+    assert_eq!(complete(&["ev"]), ["events"]);
+    assert_eq!(complete(&["sim", "sw"]), ["sweep"]);
+    assert_eq!(complete(&["sim", "run", "--poli"]), ["--policy"]);
+    assert_eq!(complete(&["submit", "--on-preempt", "res"]), ["resume", "restart"]);
+    assert_eq!(complete(&["submit", "--budget", "l"]), Vec::<String>::new());
+}
+
+#[test]
+fn what_a_batch_script_is_here() {
+    check(&["submit", "--file", "submit/job.sbatch", "--dry-run", "--", "--lr", "3e-4"], "submit-script.txt");
+}
+
+#[test]
+fn specs_and_flags_say_the_same() {
+    let flags = "-b lab/nlp -n olmo -g 4 -m 2 --min-runtime 30m --on-preempt resume --time-limit 2h --priority 5 --after 3,w4 --array 1-10%2 --pool h100,a100 --feature nvlink --same-block --checkpoint-every 10m --workdir /scratch -e SEED=1 --dry-run -- python train.py";
+    let submission = |args: &[&str]| {
+        let output = stipend(args).current_dir(tests()).output().expect("the program starts");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).expect("JSON is text")
+    };
+    let flags: Vec<&str> = std::iter::once("submit").chain(flags.split(' ')).collect();
+    let said = submission(&flags);
+    assert_eq!(submission(&["submit", "--file", "submit/job.toml", "--dry-run"]), said);
+    assert_eq!(submission(&["submit", "--file", "submit/job.yaml", "--dry-run"]), said);
+    let over = submission(&["submit", "--file", "submit/job.toml", "--gpus", "8", "--dry-run", "--", "true"]);
+    assert_eq!(over, said.replace("\"gpus\": 4", "\"gpus\": 8").replace("\n    \"python\",\n    \"train.py\"\n", "\n    \"true\"\n"));
+}
+
+#[test]
+fn a_spec_that_is_far_too_large() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let file = std::fs::File::create(folder.join("large.toml")).expect("the folder takes files");
+    file.set_len(50 << 20).expect("there is room");
+    check_in(folder, &["submit", "--file", "large.toml"], "submit-large.txt");
 }
 
 #[test]

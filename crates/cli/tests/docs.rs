@@ -15,16 +15,58 @@ There is no colour and no progress bar where stderr is no terminal.
 | exit code | meaning |
 |---|---|
 | 0 | done, or: it is so |
-| 1 | the thing asked about is not so: a law was broken |
+| 1 | the thing asked about is not so: a law was broken, a workload failed |
 | 2 | the request was wrong; the message names what, and what would be right |
+
+`stipend run` exits with the exit code of the workload.
+
+Commands that ask the daemon find it by its socket in `$STIPEND_DATA` or `~/.local/share/stipend`, or as `--server` or `STIPEND_SERVER` says.
+On the socket you are who you are on the machine; elsewhere a token says so, in `--token-file` or `STIPEND_TOKEN`.
+A workload is named `123` or `w123`.
 
 `stipend completions bash` prints completions for a shell, `stipend man sim run` a manual page.
 ";
 
 #[test]
 fn the_reference_is_the_help() {
-    let commands: [&[&str]; 9] = [
+    let commands: [&[&str]; 45] = [
         &[],
+        &["demo"],
+        &["serve"],
+        &["submit"],
+        &["run"],
+        &["queue"],
+        &["show"],
+        &["explain"],
+        &["logs"],
+        &["wait"],
+        &["cancel"],
+        &["hold"],
+        &["release"],
+        &["budget"],
+        &["budget", "tree"],
+        &["budget", "show"],
+        &["budget", "set"],
+        &["budget", "apply"],
+        &["budget", "diff"],
+        &["budget", "export"],
+        &["budget", "history"],
+        &["budget", "withdraw"],
+        &["usage"],
+        &["whatif"],
+        &["node", "list"],
+        &["node", "drain"],
+        &["node", "resume"],
+        &["pool", "list"],
+        &["events"],
+        &["token", "create"],
+        &["token", "list"],
+        &["token", "revoke"],
+        &["backup"],
+        &["store", "check"],
+        &["store", "restore"],
+        &["checkpoint"],
+        &["done"],
         &["sim"],
         &["sim", "run"],
         &["sim", "sweep"],

@@ -84,22 +84,6 @@ pub(crate) fn replay(s: &mut Scheduler, plan: &Plan, log: &mut Vec<Entry>) {
     for decision in &plan.decisions {
         perform(s, decision, log);
     }
-    for passed in &plan.passed_over {
-        record(&mut s.pools[passed.pool.index()], passed);
-    }
-    for note in &plan.licensed {
-        if let Some(queue) = s.pools[note.pool.index()].queue.allocated.get_mut(&note.leaf) {
-            queue.licensed = Some(note.licensed);
-        }
-    }
-}
-
-fn record(pool: &mut Pool, passed: &PassedOver) {
-    let Some(leaf) = pool.queue.leaf_queue_mut(passed.allocated, passed.leaf) else { return };
-    match passed.early {
-        true => leaf.filled(passed.shape, passed.blocked.reach),
-        false => leaf.block(passed.shape, passed.blocked),
-    }
 }
 
 struct Cycle<'a> {
@@ -332,8 +316,10 @@ impl<'a> Cycle<'a> {
         let blocked = Blocked { reach, takeable: pool.takeable, priority, retry_at, capped };
         let early = filling && allocated;
         let passed = PassedOver { pool: PoolId(self.pool as u16), leaf, allocated, shape, early, blocked, blocker };
-        record(&mut self.s.pools[self.pool], &passed);
-        self.plan.passed_over.push(passed);
+        let note = Decision::PassOver(passed);
+        // It changes no node: what is known of them is still so.
+        perform(self.s, &note, self.log);
+        self.plan.decisions.push(note);
     }
 
     /// Tries one allocated workload whose turn has come: where it runs already, or anew.
@@ -378,9 +364,6 @@ impl<'a> Cycle<'a> {
         let promised_in = self.workload(id).reservation.map(|(pool, _)| pool.index());
         self.given_back.extend(promised_in.filter(|pool| *pool != self.pool));
         self.decide(Decision::Start { workload: id, placement: Placement::from(slots), occupancy, licence, why });
-        if early {
-            self.forget_passed_over(id);
-        }
     }
 
     /// Victims for a claimant: unallocated work first, past-contract work only if that is not enough.

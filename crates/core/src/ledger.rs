@@ -5,7 +5,7 @@ use crate::demand::{Demand, Place};
 use crate::id::{BudgetId, PoolId, UserId};
 use crate::knobs::{Kernel, Knobs};
 use crate::quantity::{GpuMs, Gpus, Span, Standing, Time};
-use crate::window::{GPU, Window};
+use crate::window::{GPU, Rate, Window};
 use std::collections::BTreeMap;
 
 /// Where in the ledger a workload is charged, found once at its submission and never derived anew.
@@ -91,6 +91,11 @@ pub(crate) struct Ledger {
 
 /// Credit lapses by the hour.
 const HOUR: Span = Span::hours(1);
+
+/// A multiple of this rate is a whole number of GPU-ms in an hour, 9 for each: what lapses is booked to the GPU-ms as the log says it, or
+/// the roundings of all hours of a lookback would add up.
+const WHOLE: Rate = 2_500;
+const _: () = assert!(WHOLE * HOUR.0 == 9 * GPU);
 
 /// Credit of the last hour that a budget may not keep.
 pub(crate) struct Lapse {
@@ -286,7 +291,7 @@ impl Ledger {
             let imputed = self.imputed[index].as_mut().map_or(0, |imputed| imputed.weighted(self.hour, self.kernel));
             let missing = entitled.weighted(self.hour, self.kernel) - imputed - self.used(self.hour, index, true);
             let beyond = missing / (2 * i128::from(self.lookback.0)) - credit;
-            let rate = (unasked.min(beyond) / i128::from(HOUR.0)) as i64;
+            let rate = (unasked.min(beyond) / i128::from(HOUR.0)) as i64 / WHOLE * WHOLE;
             if rate > 0 {
                 self.accounts[index].used.amend(from, self.hour, rate);
                 let gpu_ms = GpuMs((i128::from(rate) * i128::from(HOUR.0) / i128::from(GPU)) as i64);

@@ -5,7 +5,8 @@ use crate::claim::{claim, unbar, unclaim};
 use crate::entry::Entry;
 use crate::explain::Why;
 use crate::lease::{preempt, promote, signal, start, stop_now};
-use crate::plan::Decision;
+use crate::plan::{Decision, PassedOver};
+use crate::pool::Pool;
 use crate::reservation;
 use crate::scheduler::Scheduler;
 use crate::session;
@@ -39,6 +40,12 @@ pub(crate) fn perform(s: &mut Scheduler, decision: &Decision, log: &mut Vec<Entr
         Decision::Preempt { lease, preemption } => preempt(s, lease.workload, preemption, log),
         Decision::Signal { lease } => signal(s, lease.workload, log),
         Decision::Stop { lease, cause } => stop_now(s, lease.workload, cause.clone(), log),
+        Decision::PassOver(passed) => pass_over(&mut s.pools[passed.pool.index()], passed),
+        Decision::Licensed(note) => {
+            if let Some(queue) = s.pools[note.pool.index()].queue.allocated.get_mut(&note.leaf) {
+                queue.licensed = Some(note.licensed);
+            }
+        }
         Decision::Walked { pool, retry_at, too_dear } => s.pools[pool.index()].walked(*retry_at, *too_dear),
         Decision::Stuck { lease } => stuck(s, lease.workload, log),
         Decision::Drained { node } => {
@@ -51,6 +58,14 @@ pub(crate) fn perform(s: &mut Scheduler, decision: &Decision, log: &mut Vec<Entr
             });
             node_changed(s, *node, log);
         }
+    }
+}
+
+fn pass_over(pool: &mut Pool, passed: &PassedOver) {
+    let Some(leaf) = pool.queue.leaf_queue_mut(passed.allocated, passed.leaf) else { return };
+    match passed.early {
+        true => leaf.filled(passed.shape, passed.blocked.reach),
+        false => leaf.block(passed.shape, passed.blocked),
     }
 }
 

@@ -40,6 +40,18 @@ pub(crate) enum Decision {
     Drained { node: NodeId },
     /// A pool's waiting work was gone through; what was passed over is looked at again then.
     Walked { pool: PoolId, retry_at: Time, too_dear: bool },
+    /// A class of waiting work could not start.
+    PassOver(PassedOver),
+    /// What the licences of a leaf reach was looked at.
+    Licensed(LicensedLeaf),
+}
+
+impl Decision {
+    /// Whether it only writes down what was found: nothing outside changes by it.
+    fn is_note(&self) -> bool {
+        use Decision::*;
+        matches!(self, Walked { .. } | LookedAtReservations { .. } | PassOver(_) | Licensed(_))
+    }
 }
 
 /// A promised latest start.
@@ -92,25 +104,26 @@ pub(crate) struct LicensedLeaf {
     pub licensed: Licensed,
 }
 
-/// The decisions of one cycle.
+/// The decisions of one cycle, and what it found, in the order in which it came to them.
 #[derive(Clone, Debug, Default, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Plan {
     pub(crate) at: Option<Time>,
     pub(crate) decisions: Vec<Decision>,
-    pub(crate) passed_over: Vec<PassedOver>,
-    pub(crate) licensed: Vec<LicensedLeaf>,
 }
 
 impl Plan {
     /// How many decisions it holds that change something outside.
     pub fn len(&self) -> usize {
-        self.decisions.iter().filter(|d| !matches!(d, Decision::Walked { .. } | Decision::LookedAtReservations { .. })).count()
+        self.decisions.iter().filter(|decision| !decision.is_note()).count()
     }
 
     /// The classes of waiting work that could not start, by leaf, each with what stopped it.
     pub fn passed_over(&self) -> impl Iterator<Item = (BudgetId, &Blocker)> {
-        self.passed_over.iter().filter(|passed| !passed.early).map(|passed| (passed.leaf, &passed.blocker))
+        self.decisions.iter().filter_map(|decision| match decision {
+            Decision::PassOver(passed) if !passed.early => Some((passed.leaf, &passed.blocker)),
+            _ => None,
+        })
     }
 
     /// Whether it decides nothing.

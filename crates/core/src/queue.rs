@@ -206,16 +206,10 @@ impl LeafQueue {
 
     /// Writes down when a shape was found blocked.
     pub(crate) fn block(&mut self, shape: ShapeId, blocked: Blocked) {
-        // In a replay its last work may have started already.
         self.capped |= blocked.capped;
         if let Ok(place) = self.gates.binary_search_by_key(&shape, |gate| gate.shape) {
             self.gates[place].blocked = Some(blocked);
         }
-    }
-
-    /// Whether nothing is known to block a shape.
-    pub(crate) fn is_open(&self, shape: ShapeId) -> bool {
-        self.gates.binary_search_by_key(&shape, |gate| gate.shape).is_ok_and(|place| self.gates[place].blocked.is_none())
     }
 
     /// Writes down when it was tried to start a shape before its turn.

@@ -37,6 +37,8 @@ pub struct PoolConfig {
 pub struct DaemonConfig {
     /// Where the API listens, beside the socket in the data folder. Default `127.0.0.1:7411`.
     pub listen: String,
+    /// Whom workloads run as where the daemon is root: `submitter` (default), whose account must exist here, or `daemon`.
+    pub run_as: RunAs,
     /// Run when a drained node is to be repaired, with `STIPEND_NODE` and `STIPEND_REASON`. Default: none, a person resumes the node.
     pub repair_command: Vec<String>,
     /// Run after the repair: the node comes back if it exits with 0. Default: none.
@@ -57,6 +59,16 @@ pub struct DaemonConfig {
     pub webhooks: Vec<Webhook>,
 }
 
+/// Whom workloads run as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunAs {
+    /// The account of whoever submitted it.
+    Submitter,
+    /// The daemon's own.
+    Daemon,
+}
+
 /// A receiver of events.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -73,6 +85,7 @@ impl Default for DaemonConfig {
     fn default() -> DaemonConfig {
         DaemonConfig {
             listen: "127.0.0.1:7411".into(),
+            run_as: RunAs::Submitter,
             repair_command: Vec::new(),
             health_command: Vec::new(),
             idle_after: Length(Span::minutes(10)),

@@ -13,7 +13,7 @@ pub struct Program {
     pub command: Vec<String>,
     /// An absolute path; it must exist where the workload runs.
     pub workdir: String,
-    /// Added to the environment, over what the engine sets.
+    /// Added to the environment; what the engine itself sets (`STIPEND_…`, which GPUs are seen) stays.
     pub env: BTreeMap<String, String>,
     /// Run in the grace of a preemption, before the stop signal reaches the program.
     pub checkpoint_command: Vec<String>,

@@ -1,7 +1,7 @@
 //! The whole daemon: store, engine, service and API put together, until somebody stops it.
 
 use crate::config::{Config, ConfigError};
-use crate::driver::local::{Local, Settings};
+use crate::driver::local::{self, Local, Settings};
 use crate::driver::{Driver, EngineNode, Reports};
 use crate::http::{Listeners, Server};
 use crate::service::{self, StartError, Started};
@@ -123,12 +123,16 @@ impl Daemon {
     }
 }
 
-/// What the local engine is told: the configured nodes, which are parts of this machine, or the machine itself.
+/// What the local engine is told: the configured nodes, which are parts of this machine, or the machine itself. Where that has no GPU it
+/// has virtual ones.
 fn settings(data: &Path, config: &Config) -> Settings {
-    let (nodes, are_virtual) = if config.nodes.is_empty() { (vec![this_machine()], true) } else { (config.nodes.clone(), true) };
+    let (nodes, are_virtual) = if config.nodes.is_empty() { this_machine() } else { (config.nodes.clone(), true) };
     Settings {
         output_max: config.daemon.output_max_mib << 20,
         kept_bytes_max: config.daemon.output_kept_mib << 20,
+        repair_command: config.daemon.repair_command.clone(),
+        health_command: config.daemon.health_command.clone(),
+        idle_after: config.daemon.idle_after.0,
         ..Settings::new(data.to_owned(), nodes, are_virtual)
     }
 }
@@ -139,8 +143,14 @@ fn account() -> String {
     nix::unistd::User::from_uid(uid).ok().flatten().map_or_else(|| uid.to_string(), |user| user.name)
 }
 
-/// This machine as one node with virtual GPUs, where nothing else is configured.
-fn this_machine() -> EngineNode {
-    let name = nix::unistd::gethostname().ok().and_then(|name| name.into_string().ok()).unwrap_or_else(|| "node".into());
-    EngineNode { name, pool: "gpus".into(), gpus: 8, cpus: 0, memory: 0, block: "block".into(), features: Vec::new(), express: false }
+/// This machine as one node, and whether its GPUs are virtual, for want of real ones.
+fn this_machine() -> (Vec<EngineNode>, bool) {
+    let (node, why) = local::discover("gpus");
+    match why {
+        None => (vec![node], false),
+        Some(why) => {
+            tracing::warn!("no GPU was found ({why}): this machine is a node with 8 virtual GPUs");
+            (vec![EngineNode { gpus: 8, cpus: 0, memory: 0, ..node }], true)
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! `stipend events`.
 
-use crate::failure::{Answer, Outcome};
+use crate::failure::{Answer, Failure, Outcome};
 use crate::moment::now_ms;
 use crate::names::{self, Id};
 use crate::narrative;
@@ -16,7 +16,7 @@ pub(super) struct Events {
     /// Go on as more happens
     #[arg(long, short)]
     follow: bool,
-    /// From this line on, by its number [default: the last 100 lines; with --follow, from now on]
+    /// From this line on, by its number [default: from the first; with --follow, from now on]
     #[arg(long, value_name = "NUMBER")]
     from: Option<u64>,
     /// Only about this workload
@@ -42,20 +42,33 @@ Examples:
 impl Events {
     pub(super) fn run(self) -> Outcome {
         let daemon = self.remote.daemon()?;
-        let query = Query::default().with("workload", self.workload.map(|id| id.0)).with("from", self.from);
-        let path = query.with("follow", Some(self.follow)).of("/v1/events");
-        for event in daemon.stream(&path)? {
-            let event = event.map_err(crate::remote::failure)?;
-            match self.format {
-                Format::Json => output::text(&event.data)?,
-                Format::Table => {
-                    let line: Value = serde_json::from_str(&event.data)?;
-                    if let Some(told) = narrative::tell(&line, self.all) {
-                        output::text(&narrative::line(&line, &told, now_ms()))?;
-                    }
-                }
+        let query = Query::default().with("workload", self.workload.map(|id| id.0));
+        if self.follow {
+            for event in daemon.stream(&query.with("from", self.from).with("follow", Some(true)).of("/v1/events"))? {
+                self.print(&event.map_err(crate::remote::failure)?.data)?;
+            }
+            return Ok(Answer::Yes);
+        }
+        let mut from = self.from.unwrap_or(1);
+        loop {
+            let (lines, next) = daemon.part(&query.clone().with("from", Some(from)).with("limit", Some(10_000)).of("/v1/events"))?;
+            lines.lines().try_for_each(|line| self.print(line))?;
+            // Where nothing came the log has ended.
+            match next {
+                Some(next) if next > from => from = next,
+                _ => return Ok(Answer::Yes),
             }
         }
-        Ok(Answer::Yes)
+    }
+
+    fn print(&self, line: &str) -> Result<(), Failure> {
+        if self.format == Format::Json {
+            return Ok(output::text(line)?);
+        }
+        let fields: Value = serde_json::from_str(line)?;
+        match narrative::tell(&fields, self.all) {
+            Some(told) => Ok(output::text(&narrative::line(&fields, &told, now_ms()))?),
+            None => Ok(()),
+        }
     }
 }

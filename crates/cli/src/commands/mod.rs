@@ -13,7 +13,6 @@ mod man;
 mod node;
 mod pool;
 mod queue;
-mod restore;
 mod run;
 mod serve;
 mod show;
@@ -42,9 +41,12 @@ pub(crate) struct Cli {
 
 const EXAMPLES: &str = "\
 Examples:
+  stipend demo
+  stipend serve
+  stipend submit --budget lab/nlp --gpus 4 --min-runtime 30m -- python train.py
+  stipend queue
+  stipend explain w12
   stipend sim run scenarios/lab.toml
-  stipend sim check log.jsonl
-  stipend completions bash > stipend.bash
 
 Exit codes: 0 done, 1 the thing asked about is not so, 2 the request was wrong.";
 
@@ -74,7 +76,8 @@ enum Command {
     Usage(usage::UsageCommand),
     Whatif(whatif::WhatIfCommand),
     Backup(backup::Backup),
-    Restore(restore::Restore),
+    #[command(subcommand)]
+    Store(backup::StoreCommand),
     Checkpoint(inside::Checkpoint),
     Done(inside::Done),
     #[command(subcommand)]
@@ -109,7 +112,7 @@ impl Cli {
             Command::Usage(usage) => usage.run(),
             Command::Whatif(whatif) => whatif.run(),
             Command::Backup(backup) => backup.run(),
-            Command::Restore(restore) => restore.run(),
+            Command::Store(store) => store.run(),
             Command::Checkpoint(checkpoint) => checkpoint.run(),
             Command::Done(done) => done.run(),
             Command::Supervise(supervise) => supervise.run(),

@@ -50,7 +50,7 @@ const LEVELS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇',
 const EIGHTHS: [char; 9] = [' ', '▏', '▎', '▍', '▌', '▋', '▊', '▉', '█'];
 
 /// Steps in a row's chart at most; the latest.
-const STEPS_MAX: usize = 24;
+const STEPS_MAX: usize = 16;
 
 /// Cells of a bar.
 const BAR: usize = 40;
@@ -106,7 +106,12 @@ fn table(usage: &Usage) -> Table {
 
 /// GPU-hours: whole ones from ten on.
 fn hours(hours: f64) -> String {
-    if hours < 9.995 { format!("{hours:.2}") } else { format!("{hours:.0}") }
+    match hours {
+        0.0 => "0".into(),
+        small if small < 0.0995 => format!("{small:.3}"),
+        some if some < 9.995 => format!("{some:.2}"),
+        many => format!("{many:.0}"),
+    }
 }
 
 /// One cell a step, the highest full; what is above nothing at all shows.
@@ -171,7 +176,7 @@ mod tests {
     fn bars_with_a_mark_for_what_was_owed() {
         let text = bars(&usage(), 86_400_000);
         let lines: Vec<&str> = text.lines().map(|line| line.split_once(' ').map_or("", |(_, rest)| rest)).skip(1).collect();
-        assert!(lines[0].ends_with(" 0.00 of 0.00") && lines[0].contains('│'), "{text}");
+        assert!(lines[0].ends_with(" 0 of 0") && lines[0].contains('│'), "{text}");
         assert!(lines[1].contains(&"█".repeat(40)) && lines[1].ends_with("│ 40 of 40") || lines[1].ends_with("40 of 40"), "{text}");
         assert!(lines[2].contains("███████▊  │") && lines[2].ends_with("7.75 of 10"), "{text}");
     }
@@ -180,6 +185,6 @@ mod tests {
     fn nothing_at_all_is_an_empty_chart() {
         let none = BudgetUsage { steps: vec![UsageStep::default()], ..usage() };
         assert_eq!(chart(&none.steps), " ");
-        assert!(bars(&none, 3_600_000).ends_with(" 0.00"));
+        assert!(bars(&none, 3_600_000).ends_with(" 0"));
     }
 }

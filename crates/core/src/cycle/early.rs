@@ -5,24 +5,13 @@ use crate::entry::Occupancy;
 use crate::explain::{Blocker, Tier, Why};
 use crate::id::{PoolId, WorkloadId};
 use crate::order::{OpenLeaf, standings_down_to};
-use crate::plan::{Decision, PassedOver};
+use crate::plan::Decision;
 use crate::quantity::Span;
 use crate::queue::ShapeId;
 use crate::reservation::grace_max;
 use crate::spec::NodeState;
 
 impl Cycle<'_> {
-    /// One more waits for its turn where it runs, and may go before those of its class that were passed over: in a replay, too, where it
-    /// is queued before anything is passed over.
-    pub(super) fn forget_passed_over(&mut self, id: WorkloadId) {
-        let (leaf, shape) = (self.workload(id).spec.budget, self.workload(id).terms.shape);
-        let (number, pool) = (PoolId(self.pool as u16), &self.s.pools[self.pool]);
-        if pool.queue.allocated.get(&leaf).is_some_and(|queue| queue.is_open(shape)) {
-            let is_it = |passed: &PassedOver| passed.pool == number && passed.leaf == leaf && passed.shape == shape;
-            self.plan.passed_over.retain(|passed| !is_it(passed));
-        }
-    }
-
     /// Its turn has come where it runs already. A promotion counts as a start: it is allowed only where a start with that contract would be.
     pub(super) fn try_promote(&mut self, id: WorkloadId, tier: Tier) -> Result<(), Blocker> {
         let now = self.now();

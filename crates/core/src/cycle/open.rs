@@ -5,7 +5,7 @@ use crate::cluster::Depth;
 use crate::id::{BudgetId, PoolId};
 use crate::licence::Judge;
 use crate::order::OpenLeaf;
-use crate::plan::LicensedLeaf;
+use crate::plan::{Decision, LicensedLeaf};
 use crate::quantity::{Span, Time};
 use crate::queue::{Gate, LeafQueue, Licensed};
 
@@ -65,6 +65,7 @@ impl Cycle<'_> {
     }
 
     /// What the licences of a leaf reach: looked at anew when leases became takeable, and now and then as standings drift.
+    /// The caller writes it down at the queue, which is not in its place here.
     fn licensed(&mut self, leaf: BudgetId, queue: &LeafQueue) -> Licensed {
         let at = self.s.now;
         let pool = &mut self.s.pools[self.pool];
@@ -74,7 +75,7 @@ impl Cycle<'_> {
         let (takeable, until) = (pool.takeable, at + pool.knobs.retry_every);
         let mut judge = Judge { pool, tree: &self.s.tree, standings: &mut self.standings, at };
         let licensed = Licensed { gpus: judge.reachable_past(leaf, queue, &self.s.workloads), takeable, until };
-        self.plan.licensed.push(LicensedLeaf { pool: PoolId(self.pool as u16), leaf, licensed });
+        self.plan.decisions.push(Decision::Licensed(LicensedLeaf { pool: PoolId(self.pool as u16), leaf, licensed }));
         licensed
     }
 

@@ -44,6 +44,8 @@ pub(super) struct Connection(BufReader<Socket>);
 /// The head of an answer, and its body to be read.
 pub(super) struct Answer {
     pub(super) status: u16,
+    /// Where the next part of a log begins, if the answer says so.
+    pub(super) next: Option<u64>,
     pub(super) body: Body,
 }
 
@@ -122,11 +124,11 @@ impl Connection {
     pub(super) fn read_answer(mut self) -> io::Result<Answer> {
         loop {
             let status = parse_status(&read_line(&mut self.0)?)?;
-            let left = read_headers(&mut self.0)?;
+            let (left, next) = read_headers(&mut self.0)?;
             // 1xx announce an answer, and are none.
             if status >= 200 {
                 let left = if matches!(status, 204 | 304) { Left::Bytes(0) } else { left };
-                return Ok(Answer { status, body: Body { from: self.0, left } });
+                return Ok(Answer { status, next, body: Body { from: self.0, left } });
             }
         }
     }
@@ -177,18 +179,20 @@ fn parse_status(line: &str) -> io::Result<u16> {
     }
 }
 
-fn read_headers(from: &mut impl BufRead) -> io::Result<Left> {
-    let mut left = Left::Rest;
+fn read_headers(from: &mut impl BufRead) -> io::Result<(Left, Option<u64>)> {
+    let (mut left, mut next) = (Left::Rest, None);
     for _ in 0..HEADERS_MAX {
         let line = read_line(from)?;
         if line.is_empty() {
-            return Ok(left);
+            return Ok((left, next));
         }
         let (name, value) = line.split_once(':').ok_or_else(|| not_http("a header without a colon"))?;
         if name.eq_ignore_ascii_case("transfer-encoding") && value.trim().eq_ignore_ascii_case("chunked") {
             left = Left::Chunk(0);
         } else if name.eq_ignore_ascii_case("content-length") && !matches!(left, Left::Chunk(_)) {
             left = Left::Bytes(value.trim().parse().map_err(|_| not_http("a length that is no number"))?);
+        } else if name.eq_ignore_ascii_case("stipend-next") {
+            next = value.trim().parse().ok();
         }
     }
     Err(not_http("too many headers"))

@@ -20,6 +20,10 @@ use std::time::Duration;
 /// Answers are at most so large, but for those that are read as they come.
 const ANSWER_MAX: u64 = 256 << 20;
 
+/// How long an answer may let wait for its next byte; longer than the daemon itself waits.
+const PATIENCE: Duration = Duration::from_secs(90);
+const PATIENCE_LONG: Duration = Duration::from_secs(660);
+
 /// Why a request was not answered as hoped.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -78,8 +82,6 @@ enum Address {
 pub struct Client {
     address: Address,
     token: Option<String>,
-    /// How long an answer may let wait for its next byte.
-    patience: Duration,
 }
 
 impl Client {
@@ -94,7 +96,7 @@ impl Client {
                 "the token is not one: it is empty or holds a space, a line break or a letter that is not ASCII".into(),
             ));
         }
-        Ok(Client { address, token, patience: Duration::from_secs(60) })
+        Ok(Client { address, token })
     }
 
     /// Asks. `path` begins with `/` and has its query escaped (see [`escape`]).
@@ -138,6 +140,17 @@ impl Client {
         let mut text = String::new();
         answer.body.take(ANSWER_MAX).read_to_string(&mut text).map_err(|e| self.broken(&e))?;
         Ok(text)
+    }
+
+    /// Asks for a part of the event log: its lines, and from where on to ask for the next part.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub fn part(&self, path: &str) -> Result<(String, Option<u64>)> {
+        let answer = self.send("GET", path, None, &[])?;
+        let mut text = String::new();
+        answer.body.take(ANSWER_MAX).read_to_string(&mut text).map_err(|e| self.broken(&e))?;
+        Ok((text, answer.next))
     }
 
     /// Sends text that is not JSON, such as CSV or TOML.
@@ -187,7 +200,7 @@ impl Client {
 
     /// Sends a request and reads the head of its answer; what is not a success becomes an error.
     fn send(&self, method: &str, path: &str, body: Option<(&str, &[u8])>, headers: &[(&str, &str)]) -> Result<Answer> {
-        let mut connection = self.connect()?;
+        let mut connection = self.connect(path)?;
         connection.write_request(method, path, self.host(), self.token.as_deref(), body, headers)?;
         let mut answer = connection.read_answer().map_err(|e| self.broken(&e))?;
         if (200..300).contains(&answer.status) {
@@ -204,10 +217,11 @@ impl Client {
         }
     }
 
-    fn connect(&self) -> Result<Connection> {
+    fn connect(&self, path: &str) -> Result<Connection> {
+        let patience = if crate::http::LONG.contains(&path) { PATIENCE_LONG } else { PATIENCE };
         match &self.address {
-            Address::Unix(path) => Connection::unix(path, self.patience),
-            Address::Tcp(host) => Connection::tcp(host, self.patience),
+            Address::Unix(path) => Connection::unix(path, patience),
+            Address::Tcp(host) => Connection::tcp(host, patience),
         }
         .map_err(|e| self.unreachable(&e))
     }

@@ -58,6 +58,13 @@ fn an_answer_without_content() {
 }
 
 #[test]
+fn a_part_of_a_log() {
+    let (client, server) = answer(b"HTTP/1.1 200 OK\r\nStipend-Next: 12\r\ncontent-length: 2\r\n\r\n{}");
+    assert_eq!(client.part("/v1/events?from=11").unwrap(), ("{}".to_string(), Some(12)));
+    server.join().unwrap();
+}
+
+#[test]
 fn a_problem() {
     let (client, server) =
         answer(b"HTTP/1.1 403 Forbidden\r\n\r\n{\"code\":\"forbidden\",\"message\":\"not yours\",\"hint\":\"ask the owner\"}");

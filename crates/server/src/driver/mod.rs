@@ -143,6 +143,8 @@ pub struct ObservedLease {
     pub epoch: u64,
     /// Since when all members run, if they do.
     pub running_since: Option<Time>,
+    /// The order to stop it has come here: its grace is running, and it needs no other.
+    pub is_stopping: bool,
     /// The latest checkpoint.
     pub checkpoint: Option<Time>,
     /// The latest input of a session.

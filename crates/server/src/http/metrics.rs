@@ -13,7 +13,7 @@ use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
-use prometheus_client::registry::Registry;
+use prometheus_client::registry::{Registry, Unit};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
@@ -45,6 +45,9 @@ pub(super) async fn metrics(State(api): State<Arc<Api>>, _: Known) -> Reply<Resp
     let (pools, tree, nodes) = (api.handle.pools().await?, api.handle.tree().await?, api.handle.nodes().await?);
     let mut registry = Registry::with_prefix("stipend");
     api.tally.register(&mut registry);
+    let pulse = api.handle.pulse();
+    registry.register_with_unit("cycle", "Time of a decision of the scheduler", Unit::Seconds, pulse.cycles.clone());
+    registry.register_with_unit("commit", "Time until a transaction was on disk", Unit::Seconds, pulse.commits.clone());
     register_pools(&mut registry, &pools);
     register_budgets(&mut registry, &tree);
     register_nodes(&mut registry, &nodes);

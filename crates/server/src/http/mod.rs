@@ -4,6 +4,7 @@
 //! bounded ([`limits`], [`extract`], [`listen`]), and every refusal is a [`Problem`](crate::wire::error::Problem).
 
 mod access;
+mod backup;
 mod budgets;
 mod events;
 mod extract;
@@ -22,6 +23,7 @@ mod tally;
 mod tokens;
 mod usage;
 mod webhook;
+mod whatif;
 mod workloads;
 
 pub use listen::Listeners;
@@ -44,7 +46,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tally::Tally;
 use tokio::runtime::Runtime;
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 use tower_http::catch_panic::CatchPanicLayer;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -59,6 +61,10 @@ const TAG_DAEMON: &str = "daemon";
 /// An answer begins within this time. It is longer than a wait for a workload's end.
 const PATIENCE: Duration = Duration::from_secs(65);
 
+/// What takes long by its nature, and how long that may be.
+pub(crate) const LONG: [&str; 2] = ["/v1/whatif", "/v1/backup"];
+const PATIENCE_LONG: Duration = Duration::from_secs(600);
+
 /// A path with its query is at most so long.
 const URI_MAX: usize = 8 << 10;
 
@@ -71,6 +77,8 @@ struct Api {
     past: Past,
     limits: Limits,
     tally: Tally,
+    /// One what-if at a time.
+    whatif: Arc<Semaphore>,
     /// The daemon stops.
     stop: watch::Receiver<bool>,
 }
@@ -96,6 +104,7 @@ impl Server {
             past: Past::new(folder.to_owned()),
             limits: Limits::new(config.requests_per_second_max),
             tally: Tally::default(),
+            whatif: Arc::new(Semaphore::new(1)),
             stop: stopped.clone(),
         });
         let address = listeners.address();
@@ -150,6 +159,7 @@ fn routes() -> OpenApiRouter<Arc<Api>> {
         .routes(routes!(budgets::changesets))
         .routes(routes!(budgets::withdraw))
         .routes(routes!(usage::usage))
+        .routes(routes!(whatif::whatif))
         .routes(routes!(nodes::list))
         .routes(routes!(nodes::drain))
         .routes(routes!(nodes::resume))
@@ -158,6 +168,7 @@ fn routes() -> OpenApiRouter<Arc<Api>> {
         .routes(routes!(tokens::make, tokens::list))
         .routes(routes!(tokens::revoke))
         .routes(routes!(tokens::whoami))
+        .routes(routes!(backup::backup))
         .routes(routes!(openapi::document))
         .routes(routes!(metrics::metrics))
         .routes(routes!(health::alive))
@@ -191,9 +202,10 @@ async fn bounded(request: Request, next: Next) -> Response {
         let message = format!("the path with its query is longer than {} KiB", URI_MAX >> 10);
         return Refusal::new(StatusCode::URI_TOO_LONG, Code::TooLarge, message).into_response();
     }
-    tokio::time::timeout(PATIENCE, next.run(request)).await.unwrap_or_else(|_| {
+    let patience = if LONG.contains(&uri.path()) { PATIENCE_LONG } else { PATIENCE };
+    tokio::time::timeout(patience, next.run(request)).await.unwrap_or_else(|_| {
         let message =
-            format!("no answer within {} s: the daemon is busy, or its disk is; what was asked for may still be done", PATIENCE.as_secs());
+            format!("no answer within {} s: the daemon is busy, or its disk is; what was asked for may still be done", patience.as_secs());
         Refusal::new(StatusCode::SERVICE_UNAVAILABLE, Code::Unavailable, message).retry_after(10).into_response()
     })
 }

@@ -53,6 +53,9 @@ fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
 }
 
 fn complete(operation: &mut Operation, open: bool) {
+    // Functions of one name stand in several modules.
+    let tag = operation.tags.iter().flatten().next().cloned().unwrap_or_default();
+    operation.operation_id = operation.operation_id.take().map(|id| format!("{tag}_{id}"));
     let problem = || Content::new(Some(RefOr::Ref(Ref::from_schema_name(Problem::name()))));
     for (status, description) in COMMON {
         let response = ResponseBuilder::new().description(description).content("application/json", problem()).build();

@@ -10,7 +10,7 @@ use super::refusal::Reply;
 use super::{Api, TAG_WORKLOADS, stopped};
 use crate::service::Who;
 use crate::wire::error::{Code, Problem};
-use crate::wire::workload::Output;
+use crate::wire::query::Output;
 use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::http::header;

@@ -72,6 +72,11 @@ pub(super) async fn usage(State(api): State<Arc<Api>>, _: Known, Params(filter):
     let pools: Vec<String> = api.handle.pools().await?.into_iter().map(|pool| pool.name).collect();
     let (charged, running) = api.past.read(move |records| Ok((records.usage(steps.from_ms, steps.to_ms())?, running(records)?))).await?;
     let paths: HashMap<u32, &str> = tree.budgets.iter().map(|budget| (budget.id, budget.path.as_str())).collect();
+    let mut owed = Sums::new();
+    for hour in api.handle.owed(steps.from_ms, steps.to_ms()).await? {
+        let (Some(path), Some(pool)) = (paths.get(&hour.budget), pools.get(usize::from(hour.pool))) else { continue };
+        put(&mut owed, path, pool, steps, hour.hour_ms, hour.gpu_ms);
+    }
     let mut sums = Sums::new();
     for hour in charged {
         let (Some(path), Some(pool)) = (paths.get(&hour.budget), pools.get(usize::from(hour.pool))) else { continue };
@@ -87,7 +92,12 @@ pub(super) async fn usage(State(api): State<Arc<Api>>, _: Known, Params(filter):
             at = end;
         }
     }
-    Ok(Json(Usage { from_ms: steps.from_ms, to_ms: steps.to_ms(), step_ms: steps.step_ms, budgets: rows(&tree, &filter, steps, &sums) }))
+    Ok(Json(Usage {
+        from_ms: steps.from_ms,
+        to_ms: steps.to_ms(),
+        step_ms: steps.step_ms,
+        budgets: rows(&tree, &filter, steps, (&owed, &sums)),
+    }))
 }
 
 /// Allocated work that holds GPUs.
@@ -116,13 +126,17 @@ fn check(tree: &Tree, filter: &UsageFilter) -> Reply<()> {
 fn add(sums: &mut Sums, leaf: &str, pool: &str, steps: Steps, at_ms: i64, gpu_ms: i64) {
     let mut path = Some(leaf);
     while let Some(budget) = path {
-        let steps_of = sums.entry((budget.into(), pool.into())).or_insert_with(|| vec![0; steps.count as usize]);
-        steps_of[steps.index(at_ms)] += gpu_ms;
+        put(sums, budget, pool, steps, at_ms, gpu_ms);
         path = budget.rsplit_once('/').map(|(above, _)| above);
     }
 }
 
-fn rows(tree: &Tree, filter: &UsageFilter, steps: Steps, sums: &Sums) -> Vec<BudgetUsage> {
+fn put(sums: &mut Sums, budget: &str, pool: &str, steps: Steps, at_ms: i64, gpu_ms: i64) {
+    let steps_of = sums.entry((budget.into(), pool.into())).or_insert_with(|| vec![0; steps.count as usize]);
+    steps_of[steps.index(at_ms)] += gpu_ms;
+}
+
+fn rows(tree: &Tree, filter: &UsageFilter, steps: Steps, (owed, sums): (&Sums, &Sums)) -> Vec<BudgetUsage> {
     let hours = |gpu_ms: i64| gpu_ms as f64 / HOUR_MS as f64;
     let below = |path: &str| {
         filter
@@ -134,11 +148,12 @@ fn rows(tree: &Tree, filter: &UsageFilter, steps: Steps, sums: &Sums) -> Vec<Bud
     let of_pools = of_pools.flat_map(|budget| budget.pools.iter().map(move |pool| (budget, pool)));
     let row = |(budget, pool): (&crate::wire::budget::Budget, &crate::wire::budget::BudgetInPool)| {
         let none = vec![0; steps.count as usize];
-        let sums = sums.get(&(budget.path.clone(), pool.pool.clone())).unwrap_or(&none);
+        let place = (budget.path.clone(), pool.pool.clone());
+        let (owed, sums) = (owed.get(&place).unwrap_or(&none), sums.get(&place).unwrap_or(&none));
         let step = |(index, gpu_ms): (usize, &i64)| UsageStep {
             from_ms: steps.from_ms + steps.step_ms * index as i64,
             delivered_gpu_hours: hours(*gpu_ms),
-            owed_gpu_hours: None,
+            owed_gpu_hours: Some(hours(owed[index])),
         };
         BudgetUsage {
             budget: budget.path.clone(),
@@ -146,7 +161,7 @@ fn rows(tree: &Tree, filter: &UsageFilter, steps: Steps, sums: &Sums) -> Vec<Bud
             claim: pool.claim,
             standing: pool.standing,
             delivered_gpu_hours: hours(sums.iter().sum()),
-            owed_gpu_hours: None,
+            owed_gpu_hours: Some(hours(owed.iter().sum())),
             steps: sums.iter().enumerate().map(step).collect(),
         }
     };

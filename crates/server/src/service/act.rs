@@ -27,7 +27,7 @@ impl Service {
     /// The entry as a line of the event log.
     fn line(&mut self, entry: &Entry) {
         let event = log::event(entry, &self.labels());
-        let whole = log::line::Line { v: None, t_ms: self.now.0, event };
+        let whole = log::line::Line { v: (self.next_line == 1).then_some(log::line::VERSION), t_ms: self.now.0, event };
         let json = serde_json::to_string(&whole).expect("a line is plain data");
         let name = json.split("\"event\":\"").nth(1).and_then(|rest| rest.split('"').next()).unwrap_or_default().to_string();
         let line = Line { seq: self.next_line, t_ms: self.now.0, event: name, workload: workload_of(entry).map(|id| id.0), json };
@@ -130,7 +130,7 @@ impl Service {
         Some(Box::new(Launch {
             lease,
             epoch: self.epoch,
-            program: Arc::new(program(&submission, view)),
+            program: Arc::new(program(&submission, view, self.config.run_as)),
             members: members(view),
             user: view.user.clone(),
             budget: view.budget.clone(),

@@ -106,13 +106,11 @@ impl Service {
         sums
     }
 
-    /// What can be said of a live workload; the history comes from the store.
+    /// What can be said of a workload: where it stands now, and its past from the store.
     pub(crate) fn explain(&self, id: u32) -> Answer<Explained> {
         let view = self.workload(id)?;
         let mut explained = Explained::now(&self.scheduler, WorkloadId(id), &self.labels());
-        if explained.waiting.is_none() && explained.running.is_none() && !view.state.is_over() {
-            explained.state = "waiting".into();
-        }
+        self.tell_past(&view, &mut explained)?;
         Ok(explained)
     }
 

@@ -2,6 +2,8 @@
 
 use super::Service;
 use super::input::{Answer, Input, Reply};
+use super::owed::OwedHour;
+use super::pulse::Pulse;
 use super::tokens::{Bearers, hash};
 use crate::driver::{Report, Reports};
 use crate::store::Line;
@@ -34,6 +36,7 @@ pub struct Handle {
     pub(super) inputs: Sender<Input>,
     pub(super) lines: broadcast::Sender<Arc<Line>>,
     pub(super) bearers: Bearers,
+    pub(super) pulse: Pulse,
 }
 
 impl Handle {
@@ -130,6 +133,16 @@ impl Handle {
     /// Everything that is needed to say what a change would bring: [`whatif`](crate::whatif::whatif) says it, and takes a while.
     pub async fn fork(&self, who: Who, request: WhatIfRequest) -> Answer<Fork> {
         self.ask(move |service| service.fork(&who, request)).await
+    }
+
+    /// What budgets were owed in the hours that begin in a period.
+    pub async fn owed(&self, from_ms: i64, to_ms: i64) -> Answer<Vec<OwedHour>> {
+        self.ask(move |service| Ok(service.owed(from_ms, to_ms))).await
+    }
+
+    /// How long the service takes.
+    pub fn pulse(&self) -> &Pulse {
+        &self.pulse
     }
 
     /// New lines of the event log from now on. Whoever falls behind reads what it missed from the store.

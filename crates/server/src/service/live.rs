@@ -1,5 +1,6 @@
 //! The workloads that have not ended, as lists show them, and how the scheduler's entries change that.
 
+use crate::config::RunAs;
 use crate::driver::Launch;
 use crate::record::Program;
 use crate::wire::workload::{State, Submission, Workload};
@@ -133,7 +134,7 @@ fn waits_for_array(view: &Workload) -> bool {
 }
 
 /// What a submission says to run.
-pub(crate) fn program(submission: &Submission, view: &Workload) -> Program {
+pub(crate) fn program(submission: &Submission, view: &Workload, run_as: RunAs) -> Program {
     let mut env = submission.env.clone();
     if let Some(array) = view.array {
         env.insert("STIPEND_ARRAY".into(), array.array.to_string());
@@ -146,6 +147,6 @@ pub(crate) fn program(submission: &Submission, view: &Workload) -> Program {
         env,
         checkpoint_command: submission.checkpoint_command.clone(),
         restore_command: submission.restore_command.clone(),
-        run_as: Some(view.user.clone()),
+        run_as: (run_as == RunAs::Submitter).then(|| view.user.clone()),
     }
 }

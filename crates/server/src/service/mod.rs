@@ -11,9 +11,12 @@ mod directory;
 mod fork;
 mod gates;
 mod handle;
+mod history;
 mod input;
 mod live;
 mod nodes;
+mod owed;
+mod pulse;
 mod reports;
 mod requests;
 mod restore;
@@ -23,6 +26,8 @@ mod tokens;
 pub(crate) use directory::Directory;
 pub use handle::{Handle, Who};
 pub use input::Answer;
+pub use owed::OwedHour;
+pub use pulse::Pulse;
 pub use restore::{StartError, Started, start};
 pub(crate) use submit::spec_of_submission;
 
@@ -35,6 +40,8 @@ use directory::Labels;
 use input::Input;
 use live::LiveTable;
 use nodes::NodeTable;
+use owed::Owed;
+use pulse::timed;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
@@ -57,6 +64,8 @@ pub struct Service {
     scheduler: Scheduler,
     store: Store,
     reader: Reader,
+    pulse: Pulse,
+    owed: Owed,
     epoch: u64,
     driver: Box<dyn Driver>,
     config: DaemonConfig,
@@ -110,7 +119,7 @@ impl Service {
     /// How long nothing is due.
     fn patience(&self) -> Duration {
         let dates = self.pending.first().map(|changeset| Time(changeset.effective_ms));
-        let due = [self.scheduler.next_wakeup(), dates].into_iter().flatten().min();
+        let due = [self.scheduler.next_wakeup(), dates, self.owed.due()].into_iter().flatten().min();
         let wait = due.map_or(Span::minutes(1), |at| (at - clock::machine()).clamp(Span::ZERO, Span::minutes(1)));
         Duration::from_millis(wait.0.unsigned_abs() + u64::from(wait == Span::ZERO && !self.stirred))
     }
@@ -120,6 +129,7 @@ impl Service {
         let look = self.clock.look();
         self.now = self.now.max(look.now);
         if look.jumped > Span::minutes(1) {
+            self.owed.skip(self.now);
             tracing::warn!("the clock jumped by {}: decisions go slowly for a while", look.jumped);
             self.tell_quietly(Event::Gap { from: look.now - look.jumped });
         }
@@ -145,10 +155,11 @@ impl Service {
                 break;
             }
             self.stirred = false;
-            let plan = self.scheduler.decide(self.now, &mut self.log);
+            let plan = timed(&self.pulse.cycles, || self.scheduler.decide(self.now, &mut self.log));
             self.batch.steps.push(Step::Plan { at: self.now, plan });
         }
         self.act();
+        self.meter_owed();
         self.write()?;
         for answer in std::mem::take(&mut self.after) {
             answer(self);
@@ -164,6 +175,7 @@ impl Service {
         let mut batch = std::mem::take(&mut self.batch);
         batch.names = self.directory.take_fresh();
         batch.values = self.nodes.take_changed();
+        batch.values.extend(self.owed.take_changed(self.now));
         let live = &mut self.live;
         let submissions = std::mem::take(&mut batch.workloads);
         batch.workloads = live.take_changed().into_iter().map(|view| WorkloadRow { view, submission: None }).collect();
@@ -177,7 +189,8 @@ impl Service {
             return Ok(());
         }
         batch.digest = self.store.wants_digest().then(|| self.scheduler.digest());
-        self.store.commit(&batch)?;
+        self.owed.touch();
+        timed(&self.pulse.commits, || self.store.commit(&batch))?;
         self.keys.clear();
         for line in batch.lines {
             // Nobody may be listening.

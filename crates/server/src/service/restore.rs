@@ -5,6 +5,7 @@ use super::directory::Directory;
 use super::handle::{Handle, ReportSink};
 use super::live::LiveTable;
 use super::nodes::NodeTable;
+use super::owed::Owed;
 use super::tokens::Tokens;
 use super::{Service, Who};
 use crate::config::Config;
@@ -67,11 +68,13 @@ pub fn start(
     let reader = store.reader()?;
     let mut service = Service::restored((store, reader), restored, driver, &config);
     service.now = service.clock.look().now;
+    service.owed.skip(service.now);
     service.settle(last_written)?;
     service.configure(&config)?;
     let first_token = service.first_token(administrator);
     service.turn()?;
-    let handle = Handle { inputs, lines: service.lines.clone(), bearers: Arc::clone(&service.tokens.bearers) };
+    let handle =
+        Handle { inputs, lines: service.lines.clone(), bearers: Arc::clone(&service.tokens.bearers), pulse: service.pulse.clone() };
     let thread = std::thread::Builder::new().name("service".into()).spawn(move || service.run(&inbox));
     let thread = thread.map_err(|error| StartError::Engine(format!("no thread: {error}")))?;
     Ok(Started { handle, thread, first_token })
@@ -91,6 +94,8 @@ impl Service {
             scheduler,
             store,
             reader,
+            pulse: Default::default(),
+            owed: Owed::new(now, &restored.values),
             epoch: restored.epoch,
             driver,
             config: config.daemon.clone(),
@@ -159,8 +164,9 @@ impl Service {
         facts.extend(told.into_iter().filter_map(|(at, event)| Some((at?, Fact::Event(event)))));
         match (seen.end, view.state) {
             (Some(end), _) => facts.push((end.at, Fact::Ended(seen.clone()))),
-            // The command may have been lost: it is idempotent.
-            (None, State::Stopping) => self.commands.push(Command::Stop { lease, grace: Span::ZERO }),
+            (None, State::Stopping) if seen.is_stopping => {}
+            // The command was lost, and with it the time: a short grace is left.
+            (None, State::Stopping) => self.commands.push(Command::Stop { lease, grace: Span::seconds(10) }),
             (None, State::Starting) => self.launch(lease),
             _ => {}
         }

@@ -85,7 +85,8 @@ impl Service {
         let budget = self.directory.budget(self.scheduler.tree(), &submission.budget)?;
         let spec = Arc::new(resolved(&self.directory, budget, submission, user)?);
         self.scheduler.check(&spec).map_err(|rejection| Problem::new(Code::Invalid, self.sentence(&rejection)))?;
-        self.driver.check(&program(submission, &view(submission, who, 0, 0))).map_err(|message| Problem::new(Code::Invalid, message))?;
+        let program = program(submission, &view(submission, who, 0, 0), self.config.run_as);
+        self.driver.check(&program).map_err(|message| Problem::new(Code::Invalid, message))?;
         Ok(Planned { submission: Arc::new(submission.clone()), spec, after, indexes, at_most })
     }
 

@@ -48,7 +48,7 @@ impl StoreError {
             StoreError::Folder { .. } => "the daemon needs a folder that it may write to".into(),
             StoreError::Damaged { path, .. } => {
                 let folder = path.parent().unwrap_or(path).display();
-                format!("nothing was changed; `stipend restore BACKUP --data {folder}` puts a backup in its place and keeps this one")
+                format!("nothing was changed; `stipend store restore BACKUP --data {folder}` puts a backup in its place and keeps this one")
             }
             StoreError::Foreign { .. } => "nothing was changed; give the daemon a folder of its own with --data".into(),
             StoreError::Newer { .. } => "nothing was changed; use the newer program, or a backup that this one made".into(),

@@ -32,6 +32,7 @@ pub struct UsageFilter {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to_ms: Option<i64>,
     /// Default `day`.
+    #[param(inline)]
     pub by: Step,
 }
 

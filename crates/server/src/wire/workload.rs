@@ -272,42 +272,6 @@ pub struct Filter {
     pub limit: Option<u32>,
 }
 
-/// How a workload is cancelled.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields, default)]
-#[into_params(parameter_in = Query)]
-pub struct Cancel {
-    /// Why, for its owner; at most 500 characters.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-}
-
-/// How long to wait for a workload's end.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields, default)]
-#[into_params(parameter_in = Query)]
-pub struct Wait {
-    /// Seconds; 50 at most, and by default.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub timeout_s: Option<u32>,
-}
-
-/// Which output.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields, default)]
-#[into_params(parameter_in = Query)]
-pub struct Output {
-    /// Of which member, by rank. Default 0.
-    pub member: u32,
-    /// Of which attempt, from 1. Default: the last.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub attempt: Option<u32>,
-    /// From this byte on.
-    pub offset: u64,
-    /// Go on as the program writes, through all further attempts, until the workload has ended.
-    pub follow: bool,
-}
-
 impl State {
     /// Whether it is over.
     pub fn is_over(self) -> bool {
@@ -317,5 +281,19 @@ impl State {
     /// Whether it holds GPUs.
     pub fn is_leased(self) -> bool {
         matches!(self, State::Starting | State::Running | State::Stopping)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is left out when it is empty must be readable without.
+    #[test]
+    fn a_workload_that_has_nothing_yet_is_read_again() {
+        let json = r#"{"id":0,"name":"a","user":"b","budget":"c","pool":"d","state":"waiting","members":1,"gpus_per_member":1,"min_runtime_ms":0,"on_preempt":"resume","priority":0,"kind":"batch","submitted_ms":0,"allocated":false,"attempts":0,"preemptions":0}"#;
+        let workload: Workload = serde_json::from_str(json).expect("nothing in it is needed that may be left out");
+        let again = serde_json::to_string(&workload).expect("it is JSON");
+        assert_eq!(serde_json::from_str::<Workload>(&again).expect("it was just written"), workload);
     }
 }

@@ -11,6 +11,9 @@ use std::collections::BTreeMap;
 
 const HOUR: i64 = 3_600_000;
 
+/// Credit lapses in steps of so many GPU-ms.
+const STEP: i128 = 9;
+
 /// Longer gaps are not looked at hour by hour.
 const HOURS_MAX: i64 = 2_000;
 
@@ -137,7 +140,8 @@ impl Auditor {
             let is_capped = self.world.budgets.rows.iter().any(|row| row.pool == pool && row.gpus_max.is_some());
             let most = if is_capped { most } else { least };
             let (least, most) = (least / 1_000_000_000, most / 1_000_000_000);
-            self.credit.due.push(Due { hour, budget, least, most, beyond, slack: slack / lens.full(1) + 2 });
+            // A lapse is a whole number of steps.
+            self.credit.due.push(Due { hour, budget, least, most, beyond, slack: slack / lens.full(1) + STEP });
         }
     }
 

@@ -323,6 +323,22 @@ impl Explained {
 }
 
 impl Request {
+    /// From the log's line.
+    pub fn of_line(of: &crate::log::line::Submitted) -> Request {
+        Request {
+            budget: of.budget.clone(),
+            user: of.user.clone(),
+            pools: of.pools.clone(),
+            members: of.members,
+            gpus_per_member: of.gpus_per_member,
+            charged_gpus: of.charged_gpus,
+            min_runtime_ms: of.min_runtime_ms,
+            time_limit_ms: of.time_limit_ms,
+            on_preempt: format!("{:?}", of.on_preempt).to_lowercase(),
+            priority: of.priority,
+        }
+    }
+
     fn new(spec: &WorkloadSpec, charged: Gpus, contract: Span, names: &dyn Names) -> Request {
         let on_preempt = match spec.on_preempt {
             OnPreempt::Resume => "resume",

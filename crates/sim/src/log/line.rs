@@ -37,7 +37,7 @@ macro_rules! events {
 
         impl LogEvent {
             /// Reads the fields of the event called `name`; `None` if there is no such event.
-            pub(super) fn parse(name: &str, text: &str) -> Option<serde_json::Result<LogEvent>> {
+            pub fn parse(name: &str, text: &str) -> Option<serde_json::Result<LogEvent>> {
                 match name {
                     $($name => Some(serde_json::from_str(text).map(LogEvent::$variant)),)*
                     _ => None,

@@ -28,11 +28,13 @@ pub(crate) struct Apply {
 const APPLY: &str = "\
 Examples:
   stipend budget apply budgets.toml --reason 'the plan for 2027'
-  stipend budget apply budgets.toml --at 2027-01-01
+  stipend budget apply budgets.toml --at 2027-01-01 -r 'the plan for 2027'
   stipend budget export > tree.csv     # edit it in a spreadsheet, then
-  stipend budget diff tree.csv && stipend budget apply tree.csv
+  stipend budget diff tree.csv
+  stipend budget apply tree.csv --reason 'as agreed on Monday'
 
 In TOML, what a budget does not state stays as it is:
+  reason = \"the plan for 2027\"
   [[budgets]]
   path = \"lab/nlp\"
   share = 45                # or by pool: { h100 = 45, a100 = 10 }

@@ -34,7 +34,7 @@ impl Export {
 /// Changes the tree to what the sheet says.
 pub(super) fn import(daemon: &Daemon, text: &str, how: &Change) -> Result<Changeset, Failure> {
     let query = Query::default()
-        .with("reason", how.reason.as_deref())
+        .with("reason", Some(how.reason()?))
         .with("effective_ms", how.at.map(|date| date.ms))
         .with("dry_run", how.dry_run.then_some(true));
     daemon.post_text(&query.of("/v1/budgets/sheet"), "text/csv", text)

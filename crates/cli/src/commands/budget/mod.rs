@@ -56,7 +56,7 @@ struct To {
 /// Why and from when on the tree is changed.
 #[derive(Debug, Args)]
 struct Change {
-    /// Why; it is kept in the history
+    /// Why; it is kept in the history. A file may say it instead
     #[arg(long, short, value_name = "TEXT")]
     reason: Option<String>,
     /// From when on: 2026-12-01, `2026-12-01 09:00`, +2d [default: now]
@@ -67,6 +67,15 @@ struct Change {
     dry_run: bool,
 }
 
+impl Change {
+    /// The reason. Whoever only looks needs none.
+    fn reason(&self) -> Result<&str, Failure> {
+        let missing =
+            || Failure::new("a change of budgets needs a reason: others will read it").hint("say why: --reason 'deadline in December'");
+        self.reason.as_deref().or(self.dry_run.then_some("only looked at")).ok_or_else(missing)
+    }
+}
+
 /// The tree now.
 fn tree(daemon: &Daemon) -> Result<Tree, Failure> {
     daemon.get("/v1/budgets")
@@ -74,8 +83,7 @@ fn tree(daemon: &Daemon) -> Result<Tree, Failure> {
 
 /// Asks for a change of the tree that was looked at.
 fn change(daemon: &Daemon, based_on: u32, budgets: Vec<BudgetChange>, how: &Change) -> Result<Changeset, Failure> {
-    let request =
-        ChangesetRequest { based_on, reason: how.reason.clone().unwrap_or_default(), effective_ms: how.at.map(|date| date.ms), budgets };
+    let request = ChangesetRequest { based_on, reason: how.reason()?.to_owned(), effective_ms: how.at.map(|date| date.ms), budgets };
     let query = Query::default().with("dry_run", how.dry_run.then_some(true));
     daemon.patch(&query.of("/v1/budgets"), &request)
 }

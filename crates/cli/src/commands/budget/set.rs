@@ -58,9 +58,11 @@ pub(crate) struct Set {
 const EXAMPLES: &str = "\
 Examples:
   stipend budget set lab/nlp --share 45 --reason 'deadline in December'
-  stipend budget set lab/nlp --share 40 --at 2027-01-01
-  stipend budget set lab/audio --new --share 10 --members eve,bob
-  stipend budget set lab/nlp/olmo --gpus-max none --min-runtime-max 8h
+  stipend budget set lab/nlp --share 40 --at 2027-01-01 --reason 'new year'
+  stipend budget set lab/nlp --share 90 --dry-run
+  stipend budget set lab/audio --new --share 10 --members eve,bob \\
+      --reason 'a new group'
+  stipend budget set lab/nlp --gpus-max none --min-runtime-max 8h -r quiet
   stipend budget set lab/vision --close --reason 'the project is over'";
 
 /// The order of a leaf's work.

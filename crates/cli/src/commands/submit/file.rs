@@ -45,5 +45,7 @@ fn text(path: &Path) -> Result<String, Failure> {
 fn wrong_yaml(path: &Path, error: &serde_saphyr::Error) -> Failure {
     let place = error.location().map_or(String::new(), |at| format!(":{}:{}", at.line(), at.column()));
     let message = error.without_snippet().to_string();
-    Failure::new(format!("{}{place}: {}", path.display(), message.lines().next().unwrap_or_default()))
+    // The place is said before already.
+    let message = message.lines().next().unwrap_or_default().split(" at line ").next().unwrap_or_default();
+    Failure::new(format!("{}{place}: {message}", path.display()))
 }

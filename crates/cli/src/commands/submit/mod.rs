@@ -24,6 +24,9 @@ pub(super) struct Submit {
     /// A key of your own: the same key again gives the first answer again, and queues nothing
     #[arg(long, value_name = "KEY")]
     key: Option<String>,
+    /// Print the submission as it would be sent (JSON), and send nothing
+    #[arg(long)]
+    dry_run: bool,
     /// How to print the answer; `json` is one object
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
     format: Format,
@@ -38,10 +41,12 @@ Examples:
   stipend submit -b lab/eval --gpus 1 --array 1-100%5 -- ./eval.sh
   stipend submit --file job.toml --gpus 8
   stipend submit --budget lab/nlp --file job.sbatch -- --lr 3e-4
+  stipend submit --file job.sbatch --dry-run
   stipend wait $(stipend submit -b lab/nlp -- ./prepare.sh)
 
-A spec's fields are the flags' names: budget = \"lab/nlp\", min_runtime = \"30m\",
-command = [\"python\", \"train.py\"]. Of a batch script, #SBATCH lines count as far
+A spec says budget = \"lab/nlp\", command = [\"python\", \"train.py\"], gpus = 4,
+min_runtime = \"30m\", on_preempt = \"resume\", env = { SEED = \"1\" }; --dry-run
+prints what flags are in a spec. Of a batch script, #SBATCH lines count as far
 as they mean something here (the others are named), and #STIPEND lines hold
 flags of this command: #STIPEND --min-runtime 30m";
 
@@ -49,6 +54,10 @@ impl Submit {
     pub(super) fn run(self) -> Outcome {
         let read = self.request.read()?;
         read.notes.iter().for_each(|note| output::note(note));
+        if self.dry_run {
+            output::json(&read.submission)?;
+            return Ok(Answer::Yes);
+        }
         let daemon = self.remote.daemon()?;
         let submitted = queue(&daemon, read.submission, self.key.as_deref())?;
         match self.format {

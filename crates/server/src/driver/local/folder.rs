@@ -25,6 +25,8 @@ pub(super) struct Order {
     /// CPUs and bytes a member may use; 0 is no limit.
     pub cpus_per_member: u32,
     pub memory_per_member: u64,
+    /// The control group below which the lease gets its own, where there are any.
+    pub groups: Option<PathBuf>,
     /// Bytes of output kept of each member.
     pub output_max: u64,
     /// The pipe of the daemon.

@@ -16,6 +16,7 @@ pub(super) struct Kept {
     /// Oldest first, with its bytes.
     all: VecDeque<(PathBuf, u64)>,
     bytes: u64,
+    is_loaded: bool,
 }
 
 /// Where.
@@ -24,18 +25,26 @@ pub(super) fn folder(data: &Path) -> PathBuf {
 }
 
 impl Kept {
-    /// Finds what was kept before.
-    pub(super) fn load(data: &Path, bytes_max: u64, count_max: usize) -> io::Result<Kept> {
+    /// With these bounds. What was kept before counts once it is [`Kept::load`]ed.
+    pub(super) fn new(data: &Path, bytes_max: u64, count_max: usize) -> Kept {
+        Kept { folder: folder(data), bytes_max, count_max, all: VecDeque::new(), bytes: 0, is_loaded: false }
+    }
+
+    /// Finds what was kept before, once: it takes a moment, so nothing else waits for it at the start.
+    pub(super) fn load(&mut self) -> io::Result<()> {
+        if self.is_loaded {
+            return Ok(());
+        }
         let mut found = Vec::new();
-        for entry in fs::read_dir(folder(data))? {
+        for entry in fs::read_dir(&self.folder)? {
             let entry = entry?;
             found.push((entry.metadata()?.modified()?, entry.path()));
         }
         found.sort();
-        let mut kept = Kept { folder: folder(data), bytes_max, count_max, all: VecDeque::new(), bytes: 0 };
-        found.into_iter().for_each(|(_, path)| kept.count(path));
-        kept.prune();
-        Ok(kept)
+        (self.all, self.bytes, self.is_loaded) = (VecDeque::new(), 0, true);
+        found.into_iter().for_each(|(_, path)| self.count(path));
+        self.prune();
+        Ok(())
     }
 
     /// Moves the output of a lease that is over here, and removes the rest of its folder.

@@ -1,6 +1,6 @@
 //! What the daemon knows of a lease that it carries: its folder, read as far as it goes.
 
-use super::folder::Folder;
+use super::folder::{Folder, Place};
 use super::process;
 use super::status::{self, What, now};
 use crate::driver::{End, ObservedLease, Report};
@@ -15,8 +15,10 @@ pub(super) struct Lease {
     pub id: LeaseId,
     pub folder: Folder,
     pub epoch: u64,
-    /// Its nodes, for faults.
-    pub nodes: Vec<String>,
+    /// Where its members are.
+    pub places: Vec<Place>,
+    /// A GPU of it broke: if it fails, that is why.
+    pub is_broken: bool,
     /// Read up to here.
     offset: u64,
     /// The supervisor, where this daemon started it.
@@ -28,6 +30,7 @@ pub(super) struct Lease {
     /// First processes of the groups.
     pub groups: Vec<(i32, u64)>,
     running_since: Option<Time>,
+    is_stopping: bool,
     checkpoint: Option<Time>,
     input: Option<Time>,
     pub end: Option<End>,
@@ -45,18 +48,20 @@ pub(super) enum Carrier {
 }
 
 impl Lease {
-    pub(super) fn new(id: LeaseId, folder: Folder, epoch: u64, nodes: Vec<String>) -> Lease {
+    pub(super) fn new(id: LeaseId, folder: Folder, epoch: u64, places: Vec<Place>) -> Lease {
         Lease {
             id,
             folder,
             epoch,
-            nodes,
+            places,
+            is_broken: false,
             offset: 0,
             child: None,
             started: 0,
             begun: None,
             groups: Vec::new(),
             running_since: None,
+            is_stopping: false,
             checkpoint: None,
             input: None,
             end: None,
@@ -84,8 +89,10 @@ impl Lease {
                     self.input = Some(at);
                     report(Report::Input { lease, at });
                 }
-                What::Done | What::Stopping { .. } => {}
+                What::Stopping { .. } => self.is_stopping = true,
+                What::Done => {}
                 What::Ended { exit, code, signal } => {
+                    let exit = if self.is_broken && exit == Exit::Failed { Exit::Infrastructure } else { exit };
                     let end = End { exit, at, code, signal };
                     // Of two ends the first one holds; there is one unless the disk was full.
                     if self.end.is_none() {
@@ -114,13 +121,23 @@ impl Lease {
         })
     }
 
+    /// Nothing but its folder was made, and not by this daemon.
+    pub(super) fn is_untouched(&self) -> bool {
+        self.begun.is_none() && self.end.is_none() && self.started == 0
+    }
+
+    /// Its GPUs on this machine.
+    pub(super) fn gpus(&self) -> impl Iterator<Item = u32> {
+        self.places.iter().filter(|place| !place.is_virtual).flat_map(|place| place.gpus.iter().copied())
+    }
+
     fn supervisor_lives(&self) -> bool {
-        self.begun.as_ref().is_some_and(|(boot, pid, start)| process::alive(*pid, *start) && *boot == process::boot())
+        self.begun.as_ref().is_some_and(|(boot, pid, start)| process::alive(*pid, *start) && boot == process::boot())
     }
 
     /// It ran before the machine was started again: nothing of it can be left.
     pub(super) fn of_another_boot(&self) -> bool {
-        self.begun.as_ref().is_some_and(|(boot, ..)| *boot != process::boot())
+        self.begun.as_ref().is_some_and(|(boot, ..)| boot != process::boot())
     }
 
     /// Writes the end in place of a supervisor that cannot. The caller has the lock.
@@ -143,6 +160,7 @@ impl Lease {
             lease: self.id,
             epoch: self.epoch,
             running_since: self.running_since,
+            is_stopping: self.is_stopping || self.folder.stop().is_some(),
             checkpoint: self.checkpoint,
             input: self.input,
             end: self.end,

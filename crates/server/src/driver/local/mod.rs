@@ -4,7 +4,13 @@
 //! So it does not matter who is away when: what is to be known stands in the folder.
 
 mod bell;
+mod carry;
+mod cgroup;
+mod check;
 mod folder;
+mod gpus;
+mod health;
+mod idle;
 mod kept;
 mod lease;
 mod process;
@@ -12,12 +18,15 @@ mod repair;
 mod status;
 mod supervisor;
 mod tell;
+mod watch;
 mod worker;
 
+pub use gpus::discover;
 pub use supervisor::supervise;
 pub use tell::{checkpoint, done, input};
 
 use super::{Capabilities, Command, Driver, EngineNode, ObservedLease, Reports};
+use crate::record::Program;
 use anyhow::Context;
 use kept::Kept;
 use std::ffi::OsString;
@@ -27,6 +36,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 use stipend_core::id::LeaseId;
+use stipend_core::quantity::Span;
 use worker::{Input, Worker};
 
 /// What the local engine is told.
@@ -50,6 +60,8 @@ pub struct Settings {
     pub repair_command: Vec<String>,
     /// Run after it: the node is healthy if it exits with 0; empty: it is then healthy anyway.
     pub health_command: Vec<String>,
+    /// A lease whose GPUs do nothing for so long is reported as idle.
+    pub idle_after: Span,
 }
 
 impl Settings {
@@ -67,6 +79,7 @@ impl Settings {
             kept_max: 20_000,
             repair_command: Vec::new(),
             health_command: Vec::new(),
+            idle_after: Span::minutes(10),
         }
     }
 }
@@ -104,7 +117,8 @@ impl Local {
         let (to, inputs) = channel();
         let hints = to.clone();
         let nodes = settings.nodes.clone();
-        let kept = Kept::load(&data, settings.kept_bytes_max, settings.kept_max)?;
+        let kept = Kept::new(&data, settings.kept_bytes_max, settings.kept_max);
+        let are_watched = !settings.are_virtual;
         let worker = Worker::new(settings, kept, reports)?;
         let named = |name: &str| std::thread::Builder::new().name(name.to_string());
         let threads = vec![
@@ -113,6 +127,11 @@ impl Local {
                 bell::each(bell, |word| word != QUIT && folder::parse(word).is_none_or(|lease| hints.send(Input::Hint(lease)).is_ok()));
             })?,
         ];
+        if are_watched {
+            let samples = to.clone();
+            // Not joined: it ends when it next has something to tell, at most some seconds after the worker.
+            named("driver-gpus").spawn(move || gpus::watch(&samples))?;
+        }
         Ok(Local { nodes, data, to, threads })
     }
 }
@@ -124,6 +143,10 @@ impl Driver for Local {
 
     fn nodes(&self) -> Vec<EngineNode> {
         self.nodes.clone()
+    }
+
+    fn check(&self, program: &Program) -> Result<(), String> {
+        check::check(program)
     }
 
     fn command(&mut self, command: Command) {

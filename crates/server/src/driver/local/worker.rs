@@ -1,48 +1,56 @@
 //! The driver's thread: carries out commands one after the other, reads what supervisors wrote, reports it.
 
 use super::folder::{Folder, Order, Place, name, parse, write_moment};
+use super::health::{Health, Sample};
+use super::idle::Idle;
 use super::kept::Kept;
-use super::lease::{Carrier, Lease};
-use super::process::{kill_all, marked};
+use super::lease::Lease;
 use super::repair::Repairs;
 use super::status::now;
-use super::{Settings, bell, bell_path, leases};
+use super::{Settings, bell, bell_path, cgroup, leases};
 use crate::driver::{Command, End, Launch, ObservedLease, Report, Reports};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
-use std::process::Stdio;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 use stipend_core::event::Exit;
 use stipend_core::id::LeaseId;
 use stipend_core::quantity::{Span, Time};
-use stipend_core::spec::Severity;
 
 /// Hints may get lost, and supervisors die without one.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
-
-/// How often a supervisor may fail before it has begun.
-const STARTS_MAX: u32 = 3;
 
 /// What the thread is told.
 pub(super) enum Input {
     Command(Command),
     /// Something happened to this lease.
     Hint(LeaseId),
+    /// How the GPUs are.
+    Gpus(Vec<Sample>),
+    /// The driver of a GPU reported this error.
+    Xid {
+        gpu: u32,
+        xid: u64,
+    },
     Observe(Sender<Vec<ObservedLease>>),
     Quit,
 }
 
 pub(super) struct Worker {
-    settings: Settings,
-    kept: Kept,
-    reports: Arc<dyn Reports>,
-    leases: BTreeMap<LeaseId, Lease>,
+    pub(super) settings: Settings,
+    pub(super) kept: Kept,
+    pub(super) reports: Arc<dyn Reports>,
+    pub(super) leases: BTreeMap<LeaseId, Lease>,
     /// Launches that wait for the end of an older epoch's lease of the same name.
-    waiting: Vec<Launch>,
-    repairs: Repairs,
+    pub(super) waiting: Vec<Launch>,
+    pub(super) repairs: Repairs,
+    /// The control group for leases, where the machine lets us have one.
+    pub(super) groups: Option<PathBuf>,
+    pub(super) health: Health,
+    pub(super) idle: Idle,
 }
 
 impl Worker {
@@ -53,7 +61,14 @@ impl Worker {
             reports: Arc::clone(&reports),
             under_way: Arc::default(),
         };
-        let mut worker = Worker { settings, kept, reports, leases: BTreeMap::new(), waiting: Vec::new(), repairs };
+        let groups = cgroup::prepare(&settings.data);
+        if let Err(error) = &groups {
+            tracing::warn!("limits on CPUs and memory are not enforced: {error}");
+        }
+        let groups = groups.ok();
+        let idle = Idle::new(settings.idle_after);
+        let health = Health::default();
+        let mut worker = Worker { settings, kept, reports, leases: BTreeMap::new(), waiting: Vec::new(), repairs, groups, health, idle };
         worker.adopt()?;
         Ok(worker)
     }
@@ -77,8 +92,7 @@ impl Worker {
                 }
                 Err(error) => return Err(error),
             };
-            let nodes = order.members.into_iter().map(|place| place.node).collect();
-            let mut found = Lease::new(lease, folder, order.epoch, nodes);
+            let mut found = Lease::new(lease, folder, order.epoch, order.members);
             found.read(|_| {})?;
             self.leases.insert(lease, found);
         }
@@ -91,6 +105,8 @@ impl Worker {
             match inputs.recv_timeout(look.saturating_duration_since(Instant::now())) {
                 Ok(Input::Command(command)) => self.command(command),
                 Ok(Input::Hint(lease)) => self.look_at(lease),
+                Ok(Input::Gpus(samples)) => self.samples(&samples),
+                Ok(Input::Xid { gpu, xid }) => self.xid(gpu, xid),
                 Ok(Input::Observe(answer)) => {
                     self.look();
                     let _ = answer.send(self.leases.values().map(Lease::observed).collect());
@@ -98,6 +114,9 @@ impl Worker {
                 Err(RecvTimeoutError::Timeout) => {
                     self.look();
                     look = Instant::now() + LOOK_EVERY;
+                    if let Err(error) = self.kept.load() {
+                        tracing::warn!(%error, "the output of what is over cannot be looked through");
+                    }
                 }
                 Ok(Input::Quit) | Err(RecvTimeoutError::Disconnected) => return,
             }
@@ -110,15 +129,19 @@ impl Worker {
             Command::Protected { lease, until } => self.protected(lease, until),
             Command::Stop { lease, grace } => self.stop(lease, grace),
             Command::Forget { lease } => self.forget(lease),
-            Command::Repair { node, reason } => self.repairs.start(node, reason),
+            Command::Repair { node, reason } => {
+                self.health.repaired();
+                self.repairs.start(node, reason);
+            }
         }
     }
 
-    fn launch(&mut self, launch: Launch) {
+    pub(super) fn launch(&mut self, launch: Launch) {
         let lease = launch.lease;
         if let Some(known) = self.leases.get(&lease) {
             match launch.epoch.cmp(&known.epoch) {
-                // Again: whether it was started shows a look.
+                // Again: it was begun, or somebody is about to, or the daemon before did not come to it.
+                std::cmp::Ordering::Equal if known.is_untouched() => self.start(lease),
                 std::cmp::Ordering::Equal => self.look_at(lease),
                 std::cmp::Ordering::Less => tracing::warn!(%lease, "a launch of an older epoch is not carried out"),
                 std::cmp::Ordering::Greater => {
@@ -138,8 +161,7 @@ impl Worker {
         }
         let folder = Folder(leases(&self.settings.data).join(name(lease)));
         let order = self.order(&launch);
-        let nodes = launch.members.into_iter().map(|member| member.node).collect();
-        let new = Lease::new(lease, folder, launch.epoch, nodes);
+        let new = Lease::new(lease, folder, launch.epoch, order.members.clone());
         let made = fs::create_dir_all(&order.checkpoints).and_then(|()| new.folder.create(&order));
         match made {
             Ok(()) => {
@@ -167,54 +189,14 @@ impl Worker {
             pool: launch.pool.clone(),
             cpus_per_member: launch.cpus_per_member,
             memory_per_member: launch.memory_per_member,
+            groups: self.groups.clone(),
             output_max: self.settings.output_max,
             bell: bell_path(&self.settings.data),
             checkpoints: self.settings.data.join("checkpoints").join(launch.lease.workload.0.to_string()),
         }
     }
 
-    /// Starts a supervisor. If there is one already, the lock makes this one end at once.
-    fn start(&mut self, lease: LeaseId) {
-        let Some(known) = self.leases.get_mut(&lease) else { return };
-        let (program, arguments) = self.settings.supervisor.split_first().expect("a supervisor is configured");
-        known.started += 1;
-        let log = fs::OpenOptions::new().create(true).append(true).open(known.folder.supervisor_log());
-        let spawned = log.and_then(|log| {
-            let mut command = std::process::Command::new(program);
-            command.args(arguments).arg(&known.folder.0).stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
-            command.spawn()
-        });
-        match spawned {
-            Ok(child) => known.child = Some(child),
-            Err(error) => self.never_began(lease, &error),
-        }
-    }
-
-    /// No supervisor will begin this lease.
-    fn never_began(&mut self, lease: LeaseId, error: &io::Error) {
-        let Some(known) = self.leases.get_mut(&lease) else { return };
-        // Whoever has the lock is about to begin.
-        let Ok(Some(_lock)) = known.folder.lock() else { return };
-        if let Err(error) = known.write_end(Exit::Infrastructure, now()) {
-            tracing::error!(%lease, %error, "cannot write the end of a lease that could not be started");
-        }
-        let Some(known) = self.leases.remove(&lease) else { return };
-        self.cannot_start(&known, error);
-        let _ = self.kept.take(&known);
-    }
-
-    /// Nothing of it was started, and the reason is not the workload.
-    fn cannot_start(&self, lease: &Lease, error: &io::Error) {
-        tracing::error!(lease = %lease.id, %error, "cannot start a supervisor");
-        for node in &lease.nodes {
-            let reason = format!("cannot start a workload: {error}");
-            self.reports.report(Report::NodeFault { node: node.clone(), severity: Severity::Sick, reason });
-        }
-        let end = End { exit: Exit::Infrastructure, at: now(), code: None, signal: None };
-        self.report_end(lease.id, Some(end));
-    }
-
-    fn report_end(&self, lease: LeaseId, end: Option<End>) {
+    pub(super) fn report_end(&self, lease: LeaseId, end: Option<End>) {
         if let Some(end) = end {
             self.reports.report(Report::Ended { lease, end });
         }
@@ -228,7 +210,7 @@ impl Worker {
         }
     }
 
-    fn stop(&mut self, lease: LeaseId, grace: Span) {
+    pub(super) fn stop(&mut self, lease: LeaseId, grace: Span) {
         let Some(known) = self.leases.get(&lease) else {
             // It is over, or was never here: both mean that no process of it is left.
             let over = self.kept.find(lease).and_then(|over| over.end);
@@ -240,6 +222,10 @@ impl Worker {
             // The service gives it again.
             tracing::error!(%lease, %error, "cannot order a stop");
         }
+        if known.is_untouched() {
+            // The supervisor sees the order, and only says that it ended.
+            return self.start(lease);
+        }
         // A hint; the supervisor looks by itself, too.
         let _ = bell::ring(&known.folder.control(), "look");
         self.look_at(lease);
@@ -249,65 +235,11 @@ impl Worker {
         self.look_at(lease);
         let Some(known) = self.leases.get(&lease).filter(|known| known.end.is_some()) else { return };
         match self.kept.take(known) {
-            Ok(()) => drop(self.leases.remove(&lease)),
-            Err(error) => tracing::warn!(%lease, %error, "cannot put away what is left of a lease"),
-        }
-    }
-
-    fn look(&mut self) {
-        let all: Vec<LeaseId> = self.leases.keys().copied().collect();
-        all.into_iter().for_each(|lease| self.look_at(lease));
-    }
-
-    /// Reads what is new of a lease, and does what its supervisor can no longer do.
-    fn look_at(&mut self, lease: LeaseId) {
-        let Some(known) = self.leases.get_mut(&lease) else { return };
-        let carrier = match known.look(|report| self.reports.report(report)) {
-            Ok(carrier) => carrier,
-            Err(error) => return tracing::error!(%lease, %error, "cannot read what happened to a lease"),
-        };
-        match carrier {
-            Carrier::Lives if known.end.is_some() => self.relaunch(lease),
-            Carrier::Lives => {}
-            Carrier::NotYet if known.started < STARTS_MAX => self.start(lease),
-            Carrier::NotYet => self.never_began(lease, &io::Error::other("its supervisor ends at once; see supervisor.log")),
-            Carrier::Died => self.bury(lease),
-        }
-    }
-
-    /// Ends what a supervisor left that died. The end is written when nothing is left.
-    fn bury(&mut self, lease: LeaseId) {
-        let Some(known) = self.leases.get_mut(&lease) else { return };
-        // Whoever has the lock is alive, whatever it looked like.
-        let Ok(Some(_lock)) = known.folder.lock() else { return };
-        let at = if known.of_another_boot() {
-            known.last_sign()
-        } else {
-            let left = || marked(&known.groups, "STIPEND_LEASE_DIR", &known.folder.0);
-            if kill_all(left) > 0 {
-                return;
+            Ok(()) => {
+                self.groups.iter().for_each(|groups| cgroup::remove(&groups.join(name(lease))));
+                self.leases.remove(&lease);
             }
-            now()
-        };
-        match known.write_end(Exit::Infrastructure, at) {
-            Ok(()) => self.look_at(lease),
-            Err(error) => tracing::error!(%lease, %error, "cannot write the end of a lease"),
-        }
-    }
-
-    /// An older epoch's lease is over: now the right one may start.
-    fn relaunch(&mut self, lease: LeaseId) {
-        let Some(at) = self.waiting.iter().position(|launch| launch.lease == lease) else { return };
-        let launch = self.waiting.swap_remove(at);
-        self.forget_older(lease);
-        self.launch(launch);
-    }
-
-    fn forget_older(&mut self, lease: LeaseId) {
-        if let Some(known) = self.leases.remove(&lease)
-            && let Err(error) = fs::remove_dir_all(&known.folder.0)
-        {
-            tracing::error!(%lease, %error, "cannot remove the folder of an older epoch's lease");
+            Err(error) => tracing::warn!(%lease, %error, "cannot put away what is left of a lease"),
         }
     }
 }

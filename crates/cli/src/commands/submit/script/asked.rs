@@ -17,6 +17,8 @@ pub(super) struct Asked {
     pub(super) memory: Option<u64>,
     pub(super) memory_per_cpu: Option<u64>,
     pub(super) memory_per_gpu: Option<u64>,
+    /// A kind of GPU that it named.
+    pub(super) gpu_kind: Option<String>,
     notes: Vec<String>,
     not_understood: Vec<String>,
 }

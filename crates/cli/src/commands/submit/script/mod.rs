@@ -40,8 +40,12 @@ pub(super) fn read(path: &Path, text: &str, arguments: Vec<String>) -> Result<Re
             _ => {}
         }
     }
+    let kind = asked.gpu_kind.take();
     let (mut submission, mut notes) = asked.submission().map_err(|message| Failure::new(format!("{file}: {message}")))?;
     own.into_iter().try_for_each(|request| request.lay_over(&mut submission))?;
+    if let Some(kind) = kind.filter(|_| submission.pools.is_empty()) {
+        notes.push(format!("a kind of GPU is a pool of its own here: name the one of {kind} with --pool"));
+    }
     submission.command = command(path, text, arguments)?;
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
     submission.name = submission.name.or(name);

@@ -116,9 +116,7 @@ fn features(value: &str, asked: &mut Asked) {
 /// `4` or `a100:4`; the kind of GPU is what a pool is.
 fn counted(long: &str, value: &str, asked: &mut Asked) -> Result<u32, String> {
     let (kind, count) = value.rsplit_once(':').map_or((None, value), |(kind, count)| (Some(kind), count));
-    if let Some(kind) = kind {
-        asked.note(format!("--{long}={value}: a kind of GPU is a pool of its own here; name the one of {kind} with --pool"));
-    }
+    asked.gpu_kind = kind.map(str::to_owned).or(asked.gpu_kind.take());
     count.parse().map_err(|_| format!("--{long}: `{value}` is not a number of GPUs such as 4 or a100:4"))
 }
 

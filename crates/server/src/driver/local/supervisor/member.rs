@@ -1,7 +1,7 @@
 //! One member: its command, its environment, its output.
 
 use super::super::folder::{Folder, Order, name};
-use super::output;
+use super::{output, user};
 use crate::record::Program;
 use std::io::{self, PipeWriter, Write};
 use std::os::unix::process::CommandExt;
@@ -14,6 +14,9 @@ use std::time::Duration;
 const NOT_INHERITED: &[&str] =
     &["NOTIFY_SOCKET", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES", "WATCHDOG_USEC", "WATCHDOG_PID", "INVOCATION_ID"];
 
+/// Which GPUs a process sees, and how they are counted.
+const GPU_VARIABLES: [&str; 2] = ["CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"];
+
 /// How long the rest of the output is waited for when no process is left.
 const CLOSE_MAX: Duration = Duration::from_secs(5);
 
@@ -24,6 +27,24 @@ pub(super) enum Phase {
     Restoring,
     Running,
     Over,
+}
+
+/// One of the commands that a member may run.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Which {
+    Restore,
+    Main,
+    Checkpoint,
+}
+
+impl Which {
+    pub(super) fn of(self, program: &Program) -> &[String] {
+        match self {
+            Which::Restore => &program.restore_command,
+            Which::Main => &program.command,
+            Which::Checkpoint => &program.checkpoint_command,
+        }
+    }
 }
 
 /// A member.
@@ -57,11 +78,19 @@ impl Member {
         }
     }
 
-    /// Starts a command in a process group of its own.
-    pub(super) fn spawn(&mut self, order: &Order, folder: &Folder, command: &[String]) -> io::Result<i32> {
-        let (program, arguments) = command.split_first().ok_or_else(|| io::Error::other("there is no command"))?;
-        let mut start = Command::new(program);
-        start.args(arguments).stdin(Stdio::null()).process_group(0);
+    /// Starts one of its commands in a process group of its own.
+    pub(super) fn spawn(&mut self, order: &Order, folder: &Folder, which: Which) -> io::Result<i32> {
+        let (program, arguments) = which.of(&order.program).split_first().ok_or_else(|| io::Error::other("there is no command"))?;
+        let other = user::of(order)?;
+        let mut start = match &other {
+            Some(user) => user.command(which),
+            None => {
+                let mut start = Command::new(program);
+                start.args(arguments);
+                start
+            }
+        };
+        start.stdin(Stdio::null()).process_group(0);
         match &self.log {
             Some((log, _)) => start.stdout(log.try_clone()?).stderr(log.try_clone()?),
             None => start.stdout(Stdio::null()).stderr(Stdio::null()),
@@ -70,6 +99,10 @@ impl Member {
             start.current_dir(&order.program.workdir);
         }
         environment(&mut start, order, folder, self.rank);
+        // While it is still root, another user's process must not be told what to load.
+        if other.is_none() {
+            start.envs(own_environment(&order.program));
+        }
         let pid = start.spawn()?.id().cast_signed();
         self.groups.push(pid);
         Ok(pid)
@@ -84,7 +117,13 @@ impl Member {
     }
 }
 
-/// What a member's processes find in their environment. What the workload asked for comes first, so that it cannot take others' GPUs.
+/// What the workload, and the service with it, want in its environment. It can neither take others' GPUs nor hide whose its processes are.
+pub(super) fn own_environment(program: &Program) -> impl Iterator<Item = (&String, &String)> {
+    let is_engines = |key: &str| (key.starts_with("STIPEND_") && !key.starts_with("STIPEND_ARRAY")) || GPU_VARIABLES.contains(&key);
+    program.env.iter().filter(move |(key, _)| !is_engines(key))
+}
+
+/// What a member's processes find in their environment, beside what they inherit and what the workload wants.
 fn environment(start: &mut Command, order: &Order, folder: &Folder, rank: u32) {
     let inherited = std::env::vars_os().map(|(key, _)| key);
     inherited.filter(|key| key.to_string_lossy().starts_with("STIPEND_")).for_each(|key| {
@@ -94,7 +133,6 @@ fn environment(start: &mut Command, order: &Order, folder: &Folder, rank: u32) {
         start.env_remove(key);
     });
     start.env("PATH", path());
-    start.envs(&order.program.env);
     let place = &order.members[rank as usize];
     let list = |all: Vec<String>| all.join(",");
     start.env("CUDA_DEVICE_ORDER", "PCI_BUS_ID");
@@ -127,13 +165,17 @@ fn path() -> std::ffi::OsString {
 }
 
 /// Why a command could not be started, in words.
-pub(super) fn why_not(program: &Program, command: &[String], error: &io::Error) -> String {
-    let name = command.first().map_or("", String::as_str);
+pub(super) fn why_not(program: &Program, which: Which, error: &io::Error) -> String {
+    let name = which.of(program).first().map_or("", String::as_str);
     if !program.workdir.is_empty() && !Path::new(&program.workdir).is_dir() {
         return format!("cannot start {name}: the working directory {} does not exist", program.workdir);
     }
     match error.kind() {
         io::ErrorKind::NotFound => format!("cannot start {name}: no such program"),
+        // One folder of the search path that may not be entered is enough for this error.
+        io::ErrorKind::PermissionDenied if !name.contains('/') => {
+            format!("cannot start {name}: no such program, or no permission to run it")
+        }
         io::ErrorKind::PermissionDenied => format!("cannot start {name}: no permission to run it, or to enter {}", program.workdir),
         _ => format!("cannot start {name}: {error}"),
     }

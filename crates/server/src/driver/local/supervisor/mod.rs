@@ -4,17 +4,20 @@
 //! is left" is exact: it has no child any more.
 
 mod ending;
+mod life;
 mod member;
 mod output;
 mod reaper;
 mod stop;
+mod user;
 
 use super::bell;
+use super::cgroup::Groups;
 use super::folder::{self, Folder, Order, Stop};
 use super::process;
 use super::status::{self, What, now};
 use ending::Ending;
-use member::{Member, Phase};
+use member::Member;
 use nix::sys::wait::WaitStatus;
 use reaper::Reaper;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -52,6 +55,9 @@ enum Event {
 /// # Errors
 /// The folder cannot be read or written. Nothing was started then.
 pub fn supervise(dir: &Path) -> anyhow::Result<()> {
+    if let Some(which) = user::asked() {
+        return user::become_member(dir, which);
+    }
     // A session of its own: what ends the daemon's terminal does not end this. It fails only where it is so already.
     let _ = nix::unistd::setsid();
     let _ = nix::sys::prctl::set_name(c"stipend-lease");
@@ -83,6 +89,8 @@ struct Supervisor {
     stopping: Option<Stopping>,
     ending: Ending,
     interrupted: Arc<AtomicBool>,
+    /// With limits, where there are any.
+    groups: Option<Groups>,
 }
 
 impl Supervisor {
@@ -90,10 +98,15 @@ impl Supervisor {
         let order = folder.order()?;
         let (sender, events) = channel();
         hear(&folder, sender.clone())?;
+        user::prepare(&order, &folder)?;
         let mut status = folder.status_writer()?;
         let pid = nix::unistd::getpid().as_raw();
         let begin = What::Begin { epoch: order.epoch, boot: process::boot().to_string(), pid, start: process::start_of(pid) };
         status.write(now(), begin)?;
+        let groups = Groups::make(&order).unwrap_or_else(|error| {
+            eprintln!("no limits on CPUs and memory: {error}");
+            None
+        });
         let reaper = Reaper::start(sender);
         Ok(Supervisor {
             folder,
@@ -106,6 +119,7 @@ impl Supervisor {
             stopping: None,
             ending: Ending::default(),
             interrupted,
+            groups,
         })
     }
 
@@ -161,95 +175,6 @@ impl Supervisor {
         }
     }
 
-    /// Starts what is to run; what cannot be started ends the lease.
-    fn start(&mut self) {
-        let stopped = self.stopping.is_some();
-        for (rank, place) in self.order.members.iter().enumerate() {
-            let rank = u32::try_from(rank).expect("a gang has fewer members than 2^32");
-            self.members.push(Member::new(rank, place.node.clone(), &self.folder, self.order.output_max));
-        }
-        if stopped {
-            self.ending.failed(None, None);
-            self.members.iter_mut().for_each(|member| member.phase = Phase::Over);
-            return;
-        }
-        for rank in 0..self.members.len() {
-            let restore = self.order.attempt > 1 && !self.order.program.restore_command.is_empty();
-            let phase = if restore { Phase::Restoring } else { Phase::Running };
-            if !self.enter(rank, phase) {
-                // The rest of the gang is not started at all.
-                self.members.iter_mut().filter(|member| member.phase == Phase::Waiting).for_each(|member| member.phase = Phase::Over);
-                return;
-            }
-        }
-        self.all_ran = true;
-        self.note(What::Running);
-    }
-
-    /// Starts the command of a phase in a member. False if that failed: then the gang is being stopped.
-    fn enter(&mut self, rank: usize, phase: Phase) -> bool {
-        let command = match phase {
-            Phase::Restoring => &self.order.program.restore_command,
-            _ => &self.order.program.command,
-        };
-        let first = self.members[rank].phase == Phase::Waiting;
-        match self.reaper.spawning(|| self.members[rank].spawn(&self.order, &self.folder, command)) {
-            Ok(pid) => {
-                self.members[rank].phase = phase;
-                self.members[rank].main = Some(pid);
-                let member = self.members[rank].rank;
-                self.note(What::Group { member, pid, start: process::start_of(pid) });
-                if first {
-                    self.note(What::MemberRunning { member, node: self.members[rank].node.clone() });
-                }
-                true
-            }
-            Err(error) => {
-                self.members[rank].say(&member::why_not(&self.order.program, command, &error));
-                self.member_over(rank, Some((None, None)));
-                false
-            }
-        }
-    }
-
-    /// A process is gone; if it was a member's, the next comes, or the member is over.
-    fn reaped(&mut self, status: WaitStatus) {
-        let (pid, failure) = match status {
-            WaitStatus::Exited(pid, 0) => (pid.as_raw(), None),
-            WaitStatus::Exited(pid, code) => (pid.as_raw(), Some((Some(code), None))),
-            WaitStatus::Signaled(pid, signal, _) => (pid.as_raw(), Some((None, Some(signal as i32)))),
-            _ => return,
-        };
-        if self.checkpoint_over(pid, failure.is_none()) {
-            return;
-        }
-        let Some(rank) = self.members.iter().position(|member| member.main == Some(pid)) else { return };
-        self.members[rank].main = None;
-        match self.members[rank].phase {
-            Phase::Restoring if failure.is_none() && self.stopping.is_none() => {
-                self.enter(rank, Phase::Running);
-            }
-            _ => self.member_over(rank, failure),
-        }
-    }
-
-    /// The member is over. If it failed, so has the gang.
-    fn member_over(&mut self, rank: usize, failure: Option<(Option<i32>, Option<i32>)>) {
-        let unfinished = self.members[rank].phase == Phase::Restoring;
-        self.members[rank].phase = Phase::Over;
-        match failure {
-            Some((code, signal)) => {
-                self.ending.failed(code, signal);
-                if self.members.iter().any(|member| !member.is_over()) {
-                    self.stop_gang();
-                }
-            }
-            // It was stopped while it restored.
-            None if unfinished => self.ending.failed(None, None),
-            None => {}
-        }
-    }
-
     /// Writes a line and hints at it. A full disk costs the line, except the last one's.
     fn note(&mut self, what: What) {
         if let Err(error) = self.status.write(now(), what) {
@@ -266,6 +191,7 @@ impl Supervisor {
     /// All is over: what was put out, then how it ended, on disk.
     fn finish(mut self) {
         self.members.drain(..).for_each(Member::close);
+        self.groups.iter().for_each(Groups::close);
         let at = now();
         if self.stopping.is_none() && self.ending.was_terminated() {
             std::thread::sleep(SETTLE);

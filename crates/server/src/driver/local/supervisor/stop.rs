@@ -3,7 +3,7 @@
 use super::super::folder::{Stop, write_moment};
 use super::super::process::{self, kill_all};
 use super::super::status::{What, now};
-use super::member::Phase;
+use super::member::{Phase, Which};
 use super::{Supervisor, member, reaper};
 use nix::sys::signal::Signal;
 use std::time::{Duration, Instant};
@@ -79,8 +79,7 @@ impl Supervisor {
             if self.members[rank].phase != Phase::Running {
                 continue;
             }
-            let command = &self.order.program.checkpoint_command;
-            let started = self.reaper.spawning(|| self.members[rank].spawn(&self.order, &self.folder, command));
+            let started = self.spawn(rank, Which::Checkpoint);
             let stopping = self.stopping.as_mut().expect("it is being stopped");
             match started {
                 Ok(pid) => {
@@ -90,7 +89,7 @@ impl Supervisor {
                 }
                 Err(error) => {
                     stopping.banked = false;
-                    self.members[rank].say(&member::why_not(&self.order.program, command, &error));
+                    self.members[rank].say(&member::why_not(&self.order.program, Which::Checkpoint, &error));
                 }
             }
         }

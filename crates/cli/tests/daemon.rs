@@ -1,0 +1,178 @@
+//! The real program against a real daemon, in a folder of its own, with real processes.
+
+mod lab;
+
+use lab::{Lab, words};
+
+#[test]
+fn work_is_queued_runs_and_is_shown() {
+    let lab = Lab::start("work");
+    assert_eq!(lab.run(&["submit", "-b", "lab/nlp", "-n", "hello", "--", "echo", "out of w0"]).stdout, "w0\n");
+    assert_eq!(lab.run(&["wait", "w0"]).stdout, "w0 completed\n");
+    assert_eq!(lab.run(&["logs", "w0"]).stdout, "out of w0\n");
+    let shown = lab.run(&["show", "0"]).stdout;
+    assert!(shown.starts_with("workload  w0, hello\nstate     completed, exit code 0\n"), "{shown}");
+    let queue = lab.run(&["queue", "--all", "--format", "json"]).stdout;
+    assert!(queue.contains("\"id\": 0") && queue.contains("\"state\": \"completed\""), "{queue}");
+    let table = lab.run(&["queue", "--all"]);
+    assert!(table.stdout.lines().all(|line| line.chars().count() <= 80) && table.stderr == "1 has ended\n", "{}", table.stdout);
+    let explained = lab.run(&["explain", "w0"]).stdout;
+    assert!(explained.contains("w0") && explained.contains("has ended"), "{explained}");
+    let events = lab.run(&["events", "--workload", "w0"]).stdout;
+    assert!(events.contains("w0 submitted by ") && events.contains("w0 completed"), "{events}");
+}
+
+#[test]
+fn exit_codes_say_what_became_of_it() {
+    let lab = Lab::start("codes");
+    let failed = lab.any(&["run", "-b", "lab/nlp", "--", "sh", "-c", "echo on stdout; exit 7"]);
+    assert_eq!((failed.code, failed.stdout.as_str()), (7, "on stdout\n"), "{}", failed.stderr);
+    assert!(failed.stderr.contains("w0 is queued") && failed.stderr.ends_with("w0 failed, exit code 7\n"), "{}", failed.stderr);
+    assert_eq!(lab.any(&["wait", "w0"]).code, 1);
+    assert_eq!(lab.any(&["run", "-b", "lab/nlp", "--", "true"]).code, 0);
+    let limited = lab.any(&["run", "-b", "lab/nlp", "--time-limit", "1s", "--", "sleep", "600"]);
+    assert_eq!(limited.code, 124, "{}", limited.stderr);
+}
+
+#[test]
+fn an_interrupted_run_cancels_its_workload() {
+    let lab = Lab::start("interrupt");
+    let mut run = lab.spawn(&["run", "-b", "lab/nlp", "--", "sh", "-c", "echo ready; sleep 600"]);
+    lab.until("it runs", || lab.run(&["queue"]).stdout.contains("running"));
+    lab::interrupt(&run);
+    let status = run.wait().expect("it ends");
+    assert_eq!(status.code(), Some(130));
+    assert!(lab.run(&["show", "w0"]).stdout.contains("\nstate     cancelled"));
+}
+
+#[test]
+fn what_is_wrong_is_said_with_what_would_be_right() {
+    let lab = Lab::start("wrong");
+    let wrong = |args: &[&str], parts: &[&str]| {
+        let said = lab.any(args);
+        assert_eq!((said.code, said.stdout.as_str()), (2, ""), "{args:?}: {}", said.stderr);
+        assert!(parts.iter().all(|part| said.stderr.contains(part)), "{args:?}: {}", said.stderr);
+    };
+    wrong(&["submit", "-b", "lab/nlq", "--", "true"], &["lab/nlq", "lab/nlp"]);
+    wrong(&["submit", "-b", "lab", "--", "true"], &["lab"]);
+    wrong(&["submit", "-b", "lab/nlp", "-m", "9", "-g", "8", "--", "true"], &["9"]);
+    wrong(&["submit", "-b", "lab/nlp", "--", "/nowhere/program"], &["/nowhere/program"]);
+    wrong(&["submit", "-b", "lab/nlp", "-D", "/nowhere", "--", "true"], &["/nowhere"]);
+    wrong(&["show", "w12"], &["w12"]);
+    wrong(&["cancel", "w12"], &["w12"]);
+    wrong(&["node", "drain", "gpu-9", "--reason", "x"], &["gpu-9"]);
+    wrong(&["budget", "show", "lab/nlq"], &["there is no budget lab/nlq", "did you mean lab/nlp?"]);
+    wrong(&["budget", "set", "lab/nlq", "--share", "1"], &["there is no budget lab/nlq", "--new"]);
+    wrong(&["budget", "set", "lab/nlp", "--share", "90", "--reason", "more"], &["100 %"]);
+    wrong(&["budget", "set", "lab/nlp", "--share", "20"], &["needs a reason", "--reason"]);
+    wrong(&["serve", "--listen", "none", "--data", lab.data()], &["in use by another daemon"]);
+}
+
+#[test]
+fn budgets_are_shown_changed_and_told() {
+    let lab = Lab::start("budgets");
+    let tree = lab.run(&["budget", "tree"]).stdout;
+    assert!(tree.contains("  nlp      50 %   50 %     0 % <") && tree.lines().all(|line| line.chars().count() <= 80), "{tree}");
+    let would = lab.run(&["budget", "set", "lab/nlp", "--share", "40", "--dry-run"]);
+    assert!(would.stdout.contains("lab/nlp") && would.stderr.contains("nothing was changed"), "{} {}", would.stdout, would.stderr);
+    lab.run(&["budget", "set", "lab/nlp", "--share", "40", "--gpus-max", "8", "--reason", "a test"]);
+    lab.run(&["budget", "set", "lab/audio", "--new", "--share", "10", "--members", "eve", "-r", "a new group"]);
+    let shown = lab.run(&["budget", "show", "lab/nlp"]).stdout;
+    assert!(shown.contains("40 % of its parent, 40 % of the pool; at most 8 GPUs"), "{shown}");
+    lab.run(&["budget", "set", "lab/nlp", "--gpus-max", "none", "-r", "no cap"]);
+    assert!(!lab.run(&["budget", "show", "lab/nlp"]).stdout.contains("at most 8 GPUs"));
+    let history = lab.run(&["budget", "history"]).stdout;
+    assert!(history.contains("a test") && history.contains("lab/audio"), "{history}");
+
+    lab.write("plan.toml", "reason = \"the plan\"\n[[budgets]]\npath = \"lab/vision\"\nshare = 25\n");
+    assert!(lab.run(&["budget", "diff", "plan.toml"]).stdout.contains("lab/vision"));
+    let whatif = lab.run(&["whatif", "plan.toml", "--days", "1"]).stdout;
+    assert!(whatif.contains("lab/vision") && whatif.contains("the queue as it is now"), "{whatif}");
+    lab.run(&["budget", "apply", "plan.toml"]);
+    assert!(lab.run(&["usage", "--since", "1d"]).stdout.contains("lab/vision"));
+    let sheet = lab.run(&["budget", "export"]).stdout;
+    lab.write("tree.csv", &sheet.replace(",25,", ",20,"));
+    lab.run(&["budget", "apply", "tree.csv", "--at", "+1d", "--reason", "later"]);
+    let waits = lab.run(&["budget", "history", "--limit", "1"]).stdout;
+    assert!(waits.contains("waits for") && waits.contains("later"), "{waits}");
+    let number = waits.split(',').next().expect("it begins with its number");
+    assert!(lab.run(&["budget", "withdraw", number]).stdout.contains("withdrawn"));
+}
+
+#[test]
+fn work_that_was_preempted_goes_on_from_its_checkpoint() {
+    let lab = Lab::start("preempt");
+    let training = "step=$(cat $STIPEND_CHECKPOINT_DIR/step 2>/dev/null || echo 0); echo from $step; \
+                    trap 'exit 1' TERM; while [ ! -e finish ]; do sleep 0.05 & wait $!; step=$((step + 1)); \
+                    echo $step > $STIPEND_CHECKPOINT_DIR/step; \"$STIPEND\" checkpoint; done";
+    let program = format!("STIPEND={}", env!("CARGO_BIN_EXE_stipend"));
+    lab.run(&["submit", "-b", "lab/nlp", "-g", "8", "-m", "2", "--on-preempt", "resume", "-e", &program, "--", "sh", "-c", training]);
+    lab.until("it wrote a checkpoint", || lab.run(&["events"]).stdout.contains("w0 wrote a checkpoint"));
+    assert_eq!(lab.any(&["run", "-b", "lab/vision", "--min-runtime", "1m", "--", "true"]).code, 0);
+    lab.until("it runs again", || {
+        lab.run(&["show", "w0"]).stdout.contains("attempt 2") && lab.any(&["logs", "w0"]).stdout.contains("from ")
+    });
+    let log = lab.run(&["logs", "w0"]).stdout;
+    assert!(!log.contains("from 0\n"), "{log}");
+    let events = lab.run(&["events"]).stdout;
+    assert!(events.contains("w0 is preempted for w1: ") && events.contains("allocated work takes unallocated GPUs"), "{events}");
+    lab.write("finish", "");
+    assert_eq!(lab.run(&["wait", "w0"]).stdout, "w0 completed\n");
+}
+
+#[test]
+fn a_node_is_drained_and_comes_back() {
+    let lab = Lab::start("drain");
+    assert!(lab.run(&["pool", "list"]).stdout.contains("gpu     16"));
+    let drained = lab.run(&["node", "drain", "gpu-2", "--reason", "fan 3 is loud"]).stdout;
+    assert!(drained.contains("fan 3 is loud"), "{drained}");
+    lab.run(&["submit", "-b", "lab/nlp", "-g", "8", "-m", "2", "--", "true"]);
+    lab.run(&["hold", "w0"]);
+    assert!(lab.run(&["queue"]).stdout.contains("held"));
+    lab.run(&["release", "w0"]);
+    lab.run(&["node", "resume", "gpu-2"]);
+    assert_eq!(lab.run(&["wait", "w0"]).stdout, "w0 completed\n");
+}
+
+#[test]
+fn others_come_with_a_token() {
+    let lab = Lab::start("tokens");
+    let token = lab.run(&["token", "create", "eve"]).stdout;
+    lab.write("eve.token", &token);
+    lab.run(&["submit", "-b", "lab/nlp", "--token-file", "eve.token", "--", "true"]);
+    assert!(lab.run(&["queue", "--all", "--user", "eve"]).stdout.contains("w0"));
+    let refused = lab.any(&["node", "drain", "gpu-1", "--reason", "x", "--token-file", "eve.token"]);
+    assert_eq!(refused.code, 2, "{}", refused.stderr);
+    let tokens = lab.run(&["token", "list"]).stdout;
+    let eve = tokens.lines().find(|line| line.contains("eve")).expect("it is listed");
+    lab.run(&["token", "revoke", eve.split_whitespace().next().expect("its number")]);
+    assert_eq!(lab.any(&["queue", "--token-file", "eve.token"]).code, 2);
+}
+
+#[test]
+fn a_daemon_that_was_killed_goes_on_where_it_was() {
+    let mut lab = Lab::start("killed");
+    lab.run(&["submit", "-b", "lab/nlp", "--", "sh", "-c", "while [ ! -e finish ]; do sleep 0.05; done; echo done; exit 3"]);
+    lab.until("it runs", || lab.run(&["queue"]).stdout.contains("running"));
+    lab.run(&["backup", "kept.db", "--data", lab.data()]);
+    lab.run(&["store", "check", "kept.db"]);
+    lab.kill();
+    lab.write("finish", "");
+    lab.serve();
+    assert_eq!(lab.any(&["wait", "w0"]).stdout, "w0 failed, exit code 3\n");
+    assert_eq!(lab.run(&["logs", "w0"]).stdout, "done\n");
+    lab.kill();
+    lab.run(&["store", "restore", "kept.db", "--data", lab.data()]);
+    lab.serve();
+    lab.run(&["queue", "--all"]);
+}
+
+#[test]
+fn completions_know_budgets_and_workloads() {
+    let lab = Lab::start("completions");
+    lab.run(&["submit", "-b", "lab/nlp", "--", "sleep", "600"]);
+    assert_eq!(words(&lab, &["submit", "--budget", "lab/n"]), ["lab/nlp"]);
+    assert_eq!(words(&lab, &["budget", "show", "lab"]), ["lab", "lab/nlp", "lab/vision", "lab/eval"]);
+    assert_eq!(words(&lab, &["cancel", "w"]), ["w0"]);
+    assert_eq!(words(&lab, &["node", "drain", "gpu"]), ["gpu-1", "gpu-2"]);
+}
