@@ -75,12 +75,12 @@ impl Store {
         })
     }
 
-    /// The same on a thread of its own, while others go on. One that is asked for while another is being written is left out.
+    /// The same on a thread of its own, while others go on. Not where nothing is new, or one is being written already.
     ///
     /// # Errors
     /// The one before could not be written.
     pub fn snapshot_aside(&mut self, at: Time, scheduler: &Scheduler) -> Result<(), StoreError> {
-        if self.aside.as_ref().is_some_and(|thread| !thread.is_finished()) {
+        if self.written.since_snapshot == 0 || self.aside.as_ref().is_some_and(|thread| !thread.is_finished()) {
             return Ok(());
         }
         self.wait_for_snapshot()?;
