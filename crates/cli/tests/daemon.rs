@@ -176,3 +176,12 @@ fn completions_know_budgets_and_workloads() {
     assert_eq!(words(&lab, &["cancel", "w"]), ["w0"]);
     assert_eq!(words(&lab, &["node", "drain", "gpu"]), ["gpu-1", "gpu-2"]);
 }
+
+#[test]
+fn the_guide_begins_with_a_configuration_that_works() {
+    let config = include_str!("../../../docs/guides/stipend.toml");
+    let guide = include_str!("../../../docs/guides/monday.md");
+    assert!(guide.contains(config), "docs/guides/monday.md shows another configuration than docs/guides/stipend.toml");
+    let lab = Lab::with("guide", config);
+    assert!(lab.run(&["budget", "tree"]).stdout.contains("vision"));
+}

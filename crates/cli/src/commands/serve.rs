@@ -10,8 +10,8 @@ use stipend_server::serve::{Daemon, Options, ServeError};
 
 /// Run the daemon: schedule and run work on this machine.
 ///
-/// It keeps everything in one folder, and goes on after a restart where it was: what runs goes on meanwhile. Users of this machine reach it
-/// by the socket in that folder, as themselves; others by a token. Without a configuration the machine's GPUs are looked for.
+/// It keeps everything in one folder, and goes on after a restart where it was: what runs goes on meanwhile. Whoever may look into that
+/// folder reaches it by the socket there, as themselves; others by a token. Without a configuration the machine's GPUs are looked for.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Serve {

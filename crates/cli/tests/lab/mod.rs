@@ -51,10 +51,15 @@ pub(crate) struct Said {
 
 impl Lab {
     pub(crate) fn start(name: &str) -> Lab {
+        Lab::with(name, CONFIG)
+    }
+
+    /// The same with another configuration.
+    pub(crate) fn with(name: &str, config: &str) -> Lab {
         // Not in the build folder: the path of a socket is at most 107 bytes long.
         let folder = std::env::temp_dir().join(format!("stipend-test-{name}-{}", std::process::id()));
         std::fs::create_dir(&folder).expect("a new folder");
-        std::fs::write(folder.join("stipend.toml"), CONFIG).expect("there is room");
+        std::fs::write(folder.join("stipend.toml"), config).expect("there is room");
         let data = folder.join("data").to_str().expect("a path in UTF-8").to_owned();
         let daemon = serve(&folder, &data);
         let lab = Lab { folder, data, daemon };
