@@ -72,7 +72,7 @@ impl Service {
                 id: budget.spec.id.0,
                 path: budget.path.clone(),
                 leaf: budget.is_leaf(),
-                closed: false,
+                closed: budget.closed_by.is_some(),
                 managers: people.managers,
                 members: people.members,
                 order: order_name(budget.spec.order).into(),

@@ -5,6 +5,7 @@ use super::{Service, Who};
 use crate::store::People;
 use crate::wire::budget::{BudgetChange, Changeset, ChangesetRequest, PerPool};
 use crate::wire::error::{Code, Problem};
+use std::collections::BTreeMap;
 use stipend_core::budget::{Budget, BudgetTree};
 use stipend_core::event::Event;
 use stipend_core::id::BudgetId;
@@ -90,7 +91,9 @@ impl Service {
     fn apply_changeset(&mut self, mut changeset: Changeset) -> Answer<Changeset> {
         let tree = self.scheduler.tree();
         let Resolved { change, people, difference } = self.resolve(tree, &changeset)?;
+        let before = paths(tree);
         self.tell(Event::BudgetsChanged(change)).map_err(|rejection| Problem::new(Code::Invalid, self.sentence(&rejection)))?;
+        self.follow_moves(&before);
         for (budget, people) in people {
             self.batch.people.push((budget.0, people.clone()));
             self.directory.set_people(budget, people);
@@ -98,6 +101,16 @@ impl Service {
         (changeset.version, changeset.difference) = (Some(self.scheduler.tree().version()), difference);
         self.batch.changesets.push(changeset.clone());
         Ok(changeset)
+    }
+
+    /// Live workloads go with budgets that have another path now.
+    fn follow_moves(&mut self, before: &BTreeMap<BudgetId, String>) {
+        let after = paths(self.scheduler.tree());
+        let moved: BTreeMap<&String, &String> =
+            before.iter().filter_map(|(id, path)| Some((path, after.get(id)?))).filter(|(from, to)| from != to).collect();
+        if !moved.is_empty() {
+            self.live.move_budgets(&moved);
+        }
     }
 
     /// Checks a changeset with all that are dated, in the order of their dates; its own difference.
@@ -186,6 +199,10 @@ impl Service {
                     new_budget(id, change, tree, &specs)?
                 }
             };
+            if let Some(to) = &change.rename_to {
+                move_to(&mut spec, to, tree)
+                    .map_err(|message| Problem::new(Code::Invalid, format!("{}: rename_to = \"{to}\": {message}", change.path)))?;
+            }
             self.set(&mut spec, change, known)?;
             difference.extend(self.differences(&spec, change, known));
             let of = self.people_after(spec.id, change);
@@ -226,6 +243,7 @@ impl Service {
         for named in named_pools(change) {
             self.directory.pool(named)?;
         }
+        spec.closed = change.closed.unwrap_or(spec.closed);
         if let Some(order) = &change.order {
             spec.order = order_of(order).map_err(|message| wrong("order", message))?;
         }
@@ -268,11 +286,22 @@ impl Service {
         };
         list("managers", &people.managers, &change.managers);
         list("members", &people.members, &change.members);
+        let closed = known.is_some_and(|known| known.spec.closed);
+        if spec.closed != closed {
+            lines.push(format!("{} {}", change.path, if spec.closed { "closes" } else { "opens again" }));
+        }
+        if let Some(to) = change.rename_to.as_ref().filter(|to| **to != change.path) {
+            lines.push(format!("{} becomes {to}", change.path));
+        }
         if known.is_none() {
             lines.insert(0, format!("{} is new", change.path));
         }
         lines
     }
+}
+
+fn paths(tree: &BudgetTree) -> BTreeMap<BudgetId, String> {
+    tree.top_down().map(|budget| (budget.spec.id, budget.path.clone())).collect()
 }
 
 fn unwritten(path: &str) -> Problem {
@@ -295,7 +324,19 @@ fn new_budget(id: BudgetId, change: &BudgetChange, tree: &BudgetTree, specs: &[(
             Some(in_tree(above).or_else(of_change).ok_or_else(|| wrong(format!("its parent `{above}` does not exist; make it first")))?)
         }
     };
-    Ok(BudgetSpec { id, parent, name: name.into(), pools: Vec::new(), order: LeafOrder::default() })
+    Ok(BudgetSpec { id, parent, name: name.into(), pools: Vec::new(), order: LeafOrder::default(), closed: false })
+}
+
+/// Gives a budget another name, or another parent, which exists.
+fn move_to(spec: &mut BudgetSpec, to: &str, tree: &BudgetTree) -> Result<(), String> {
+    if to.split('/').any(|part| part.is_empty() || part.trim() != part) {
+        return Err("every part of a path has a name, such as lab/nlp/olmo".into());
+    }
+    let (above, name) = to.rsplit_once('/').map_or((None, to), |(above, name)| (Some(above), name));
+    let parent = above.map(|above| tree.top_down().find(|budget| budget.path == above).map(|budget| budget.spec.id).ok_or(above));
+    let parent = parent.transpose().map_err(|above| format!("its parent `{above}` does not exist"))?;
+    (spec.parent, spec.name) = (parent, name.into());
+    Ok(())
 }
 
 fn of_pool<'v, T>(value: &'v PerPool<T>, pool: &str) -> Option<&'v T> {

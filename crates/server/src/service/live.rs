@@ -76,6 +76,16 @@ impl LiveTable {
         Some(live)
     }
 
+    /// Budgets have other paths now.
+    pub(crate) fn move_budgets(&mut self, moved: &BTreeMap<&String, &String>) {
+        for (id, live) in &mut self.by_id {
+            if let Some(to) = moved.get(&live.view.budget) {
+                live.view.budget = (*to).clone();
+                self.changed.insert(*id);
+            }
+        }
+    }
+
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Live> {
         self.by_id.values()
     }

@@ -187,7 +187,7 @@ mod tests {
     fn budget(id: u32, parent: Option<u32>, name: &str, percent: u32) -> BudgetSpec {
         let share = PoolShare { share: Ppm(percent * 10_000), ..PoolShare::default() };
         let parent = parent.map(BudgetId);
-        BudgetSpec { id: BudgetId(id), parent, name: name.into(), pools: vec![share], order: LeafOrder::Priority }
+        BudgetSpec { id: BudgetId(id), parent, name: name.into(), pools: vec![share], order: LeafOrder::Priority, closed: false }
     }
 
     fn change(based_on: u32, budgets: Vec<BudgetSpec>) -> Event {
