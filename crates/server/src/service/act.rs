@@ -41,7 +41,11 @@ impl Service {
                 let pool = self.labels().pool(pool);
                 self.change(workload, |view| (view.min_runtime_ms, view.pool) = (min_runtime.0, pool));
             }
-            Entry::Eligible { workload } | Entry::Requeued { workload } => self.waits(workload),
+            Entry::Eligible { workload } => {
+                self.waits(workload);
+                self.change(workload, |view| view.why = None);
+            }
+            Entry::Requeued { workload } => self.waits(workload),
             Entry::Held { workload, why } => self.change(workload, |view| (view.state, view.why) = (State::Held, Some(why))),
             Entry::Started { lease, pool, occupancy, placement, why, .. } => self.started(lease, pool, occupancy, &placement, &why),
             Entry::Running { lease, protected_until } => {
