@@ -15,7 +15,7 @@ use crate::reservation::{give_up, gone_by, shorten};
 use crate::scheduler::Scheduler;
 use crate::session;
 use crate::spec::{NodeState, OnPreempt, Severity};
-use crate::workload::{Lease, Phase, Stop, StopCause, Workload};
+use crate::workload::{Lease, Phase, Stop, StopCause, Workload, is_fault, outcome};
 
 /// A workload that waits (its GPUs are free) or claims (they are held for it) starts. With an occupancy below its contract it goes on
 /// waiting for its turn where it is.
@@ -453,24 +453,6 @@ fn after_end(s: &mut Scheduler, id: WorkloadId, lease: &Lease, outcome: Outcome,
     };
     if lease.first_right && lease.placement.iter().all(usable) {
         claim::claim(s, id, &lease.placement, Licence::Free, log);
-    }
-}
-
-/// What the end of an attempt means, given what it had been told.
-fn outcome(exit: Exit, cause: Option<&StopCause>) -> Outcome {
-    match (exit, cause) {
-        (Exit::Done, _) | (Exit::Completed, None) => Outcome::Completed,
-        (Exit::Failed, None) => Outcome::Failed,
-        (Exit::Infrastructure, None) => Outcome::NodeLost,
-        // An end inside the grace counts as what the stop was for, unless the workload said that it was done.
-        (_, Some(cause)) => cause.outcome(),
-    }
-}
-
-fn is_fault(exit: Exit, lease: &Lease) -> bool {
-    match &lease.stop {
-        Some(stop) => stop.cause.is_fault() && exit != Exit::Done,
-        None => exit == Exit::Infrastructure,
     }
 }
 

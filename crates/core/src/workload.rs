@@ -1,6 +1,7 @@
 //! A workload and its lease: what state it is in, and when something is due.
 
 use crate::entry::{By, Class, Licence, Occupancy, Outcome, Placement};
+use crate::event::Exit;
 use crate::id::{LeaseId, NodeId, PoolId, ReservationId, WorkloadId};
 use crate::ledger::Charge;
 use crate::quantity::{GpuMs, Gpus, Span, Time};
@@ -332,5 +333,24 @@ impl Lease {
             (_, Some(until)) => until,
             (_, None) => self.start_by + contract,
         }
+    }
+}
+
+/// What the end of an attempt means, given what it had been told.
+pub(crate) fn outcome(exit: Exit, cause: Option<&StopCause>) -> Outcome {
+    match (exit, cause) {
+        (Exit::Done, _) | (Exit::Completed, None) => Outcome::Completed,
+        (Exit::Failed, None) => Outcome::Failed,
+        (Exit::Infrastructure, None) => Outcome::NodeLost,
+        // An end inside the grace counts as what the stop was for, unless the workload said that it was done.
+        (_, Some(cause)) => cause.outcome(),
+    }
+}
+
+/// Whether the infrastructure ended it, so that lost time is refunded.
+pub(crate) fn is_fault(exit: Exit, lease: &Lease) -> bool {
+    match &lease.stop {
+        Some(stop) => stop.cause.is_fault() && exit != Exit::Done,
+        None => exit == Exit::Infrastructure,
     }
 }

@@ -100,7 +100,7 @@ impl Auditor {
     }
 
     /// Ends a hold: its charge is settled, its victims are barred no longer.
-    fn close_hold(&mut self, id: Id) {
+    pub(super) fn close_hold(&mut self, id: Id) {
         let Some(hold) = self.world.holds.remove(&id) else { return };
         self.close_hold_bill(id, &hold);
         self.world.keep(&hold.slots, None);
@@ -173,7 +173,11 @@ impl Auditor {
 
     fn check_gone(&mut self, claimant: Id, cause: UnholdCause) {
         let is_so = match cause {
-            UnholdCause::ClaimantGone => self.world.workloads.get(&claimant).is_none_or(|workload| !workload.is_waiting()),
+            // One that was held because its budget was closed may wait again by now.
+            UnholdCause::ClaimantGone => {
+                let waits = self.world.workloads.get(&claimant).is_some_and(|workload| workload.is_waiting());
+                !waits || self.promises.given_up.contains(&claimant)
+            }
             UnholdCause::NodeGone => {
                 let hold = self.instant.closed.get(&claimant);
                 let is_gone = |node: usize| self.instant.left.contains(&node) || self.world.nodes.rows[node].state != State::Ready;

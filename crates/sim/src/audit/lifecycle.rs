@@ -342,6 +342,8 @@ impl Auditor {
 
     pub(super) fn forget_if_gone(&mut self, id: Id) {
         if matches!(self.world.workloads.get(&id), Some(Workload { phase: Phase::Gone, .. })) {
+            // It had none, or the log is wrong and that was said.
+            self.close_hold(id);
             self.world.remove_workload(id);
         }
     }
