@@ -24,9 +24,10 @@ fn the_demo_shows_what_it_says_and_leaves_nothing_behind() {
         "allocated work takes unallocated",
         "below its share (lab/vision",
         "goes on from step ",
-        "w0 is preempted as gpu-2 drains",
+        " is preempted as gpu-2 drains",
         "node gpu-2 is ready",
         "== The end",
+        "Nothing is left of it",
     ];
     for part in shown {
         assert!(said.split_whitespace().collect::<Vec<_>>().join(" ").contains(part), "{part} is missing:\n{said}");

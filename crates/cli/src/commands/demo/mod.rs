@@ -23,6 +23,6 @@ Examples:
 
 impl Demo {
     pub(super) fn run(self) -> Outcome {
-        story::tell(&mut lab::Lab::start()?)
+        story::tell(lab::Lab::start()?)
     }
 }

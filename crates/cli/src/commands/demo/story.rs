@@ -36,13 +36,14 @@ echo "finished after step $step"
 "#;
 
 /// Tells the story, and ends with the lab.
-pub(in crate::commands) fn tell(lab: &mut Lab) -> Outcome {
-    let told = acts(lab);
-    match told {
-        Ok(()) => act("The end", "Everything that was started is ended and removed. Next: stipend serve, and docs/guides/monday.md")?,
-        Err(Stopped::Interrupted) => output::note("\ninterrupted: everything that was started is ended and removed"),
+pub(in crate::commands) fn tell(mut lab: Lab) -> Outcome {
+    match acts(&mut lab) {
+        Ok(()) => act("The end", "What still runs is ended now, and the daemon after it.")?,
+        Err(Stopped::Interrupted) => output::note("\ninterrupted: what still runs is ended now, and the daemon after it"),
         Err(Stopped::Failed(failure)) => return Err(failure),
     }
+    drop(lab);
+    output::text("Nothing is left of it. Next: stipend serve, and docs/guides/monday.md")?;
     Ok(Answer::Yes)
 }
 
