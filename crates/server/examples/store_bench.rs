@@ -97,6 +97,7 @@ fn cluster(scheduler: &mut Scheduler) -> Vec<Step> {
         name: format!("b{id}"),
         pools: vec![PoolShare { share: Ppm(if id == 0 { 1_000_000 } else { 1_000_000 / LEAVES }), ..PoolShare::default() }],
         order: LeafOrder::default(),
+        closed: false,
     };
     let budgets = (0..=LEAVES).map(budget).collect();
     events.push(Event::BudgetsChanged(Changeset { based_on: 0, author: "ann".into(), reason: "the first".into(), budgets }));

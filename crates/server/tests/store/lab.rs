@@ -34,6 +34,7 @@ impl Lab {
             name: name.into(),
             pools: vec![PoolShare { share: Ppm(share), ..PoolShare::default() }],
             order: LeafOrder::default(),
+            closed: false,
         };
         let budgets = vec![budget(0, 1_000_000, "lab"), budget(1, 600_000, "nlp"), budget(2, 400_000, "vision")];
         events.push(Event::BudgetsChanged(Changeset { based_on: 0, author: "ann".into(), reason: "the first".into(), budgets }));
