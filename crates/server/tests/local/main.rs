@@ -125,6 +125,9 @@ fn root_runs_a_workload_as_its_user() {
         return;
     }
     let mut engine = Engine::new();
+    // As the store makes it.
+    std::fs::set_permissions(&engine.data, std::os::unix::fs::PermissionsExt::from_mode(0o700)).expect("set");
+    engine.restart();
     let mut launch = script(
         lease(1, 2),
         &format!("id -un; id -Gn; echo $HOME $MINE; echo state > $STIPEND_CHECKPOINT_DIR/state; {}", tell("checkpoint")),

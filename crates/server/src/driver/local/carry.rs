@@ -7,6 +7,7 @@ use super::worker::Worker;
 use crate::driver::{End, Report};
 use std::fs;
 use std::io;
+use std::os::unix::process::CommandExt;
 use std::process::Stdio;
 use stipend_core::event::Exit;
 use stipend_core::id::LeaseId;
@@ -24,6 +25,8 @@ impl Worker {
         let log = fs::OpenOptions::new().create(true).append(true).open(known.folder.supervisor_log());
         let spawned = log.and_then(|log| {
             let mut command = std::process::Command::new(program);
+            // As it is called, not as it is found.
+            command.arg0("stipend");
             command.args(arguments).arg(&known.folder.0).stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
             command.spawn()
         });

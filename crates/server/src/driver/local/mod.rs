@@ -30,7 +30,9 @@ use crate::record::Program;
 use anyhow::Context;
 use kept::Kept;
 use std::ffi::OsString;
-use std::fs;
+use std::fs::{self, Permissions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
@@ -96,6 +98,10 @@ fn leases(data: &Path) -> PathBuf {
     data.join("leases")
 }
 
+fn make_folder(path: &Path, mode: u32) -> io::Result<()> {
+    fs::DirBuilder::new().recursive(true).mode(mode).create(path)
+}
+
 fn bell_path(data: &Path) -> PathBuf {
     data.join("driver.bell")
 }
@@ -111,7 +117,12 @@ impl Local {
     pub fn start(settings: Settings, reports: Arc<dyn Reports>) -> anyhow::Result<Local> {
         let data = settings.data.clone();
         for folder in [leases(&data), kept::folder(&data), data.join("checkpoints")] {
-            fs::create_dir_all(&folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;
+            make_folder(&folder, 0o711).with_context(|| format!("cannot make the folder {}", folder.display()))?;
+        }
+        if nix::unistd::Uid::effective().is_root() {
+            // Workloads run as others, too: they may enter, to reach what is theirs, and see nothing else.
+            let mode = fs::metadata(&data)?.permissions().mode();
+            fs::set_permissions(&data, Permissions::from_mode(mode | 0o011))?;
         }
         let bell = bell::listen(&bell_path(&data)).context("cannot make the driver's bell")?;
         let (to, inputs) = channel();
@@ -172,7 +183,7 @@ impl Drop for Local {
     /// Leaves the workloads to their supervisors.
     fn drop(&mut self) {
         let _ = self.to.send(Input::Quit);
-        while bell::ring(&bell_path(&self.data), QUIT).is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock) {
+        while bell::ring(&bell_path(&self.data), QUIT).is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock) {
             // Full of hints: they are being read.
             std::thread::yield_now();
         }

@@ -7,7 +7,7 @@ use super::kept::Kept;
 use super::lease::Lease;
 use super::repair::Repairs;
 use super::status::now;
-use super::{Settings, bell, bell_path, cgroup, leases};
+use super::{Settings, bell, bell_path, cgroup, leases, make_folder};
 use crate::driver::{Command, End, Launch, ObservedLease, Report, Reports};
 use std::collections::BTreeMap;
 use std::fs;
@@ -162,7 +162,7 @@ impl Worker {
         let folder = Folder(leases(&self.settings.data).join(name(lease)));
         let order = self.order(&launch);
         let new = Lease::new(lease, folder, launch.epoch, order.members.clone());
-        let made = fs::create_dir_all(&order.checkpoints).and_then(|()| new.folder.create(&order));
+        let made = make_folder(&order.checkpoints, 0o700).and_then(|()| new.folder.create(&order));
         match made {
             Ok(()) => {
                 self.leases.insert(lease, new);
