@@ -204,7 +204,7 @@ fn submission(id: u32) -> Submission {
         command: ["python", "train.py", "--config", "configs/base.yaml", "--seed"].map(str::to_owned).into(),
         gpus: Some(8),
         on_preempt: OnPreempt::Resume,
-        workdir: Some(format!("/home/user{}/project", id % 400)),
+        workdir: Some(format!("/srv/user{}/project", id % 400)),
         env: [("WANDB_MODE".to_owned(), "offline".to_owned())].into(),
         ..Submission::default()
     }

@@ -6,7 +6,7 @@ use crate::driver::{Command, Launch, Member};
 use crate::store::{Charge, Line};
 use crate::wire::workload::{State, Workload};
 use std::sync::Arc;
-use stipend_core::entry::{ChargeKind, Entry, Occupancy, Outcome, Placement};
+use stipend_core::entry::{By, ChargeKind, Entry, Occupancy, Outcome, Placement};
 use stipend_core::explain::{Names, Why};
 use stipend_core::id::{LeaseId, PoolId, WorkloadId};
 use stipend_core::quantity::{GpuMs, Span, Time};
@@ -68,7 +68,9 @@ impl Service {
             }
             Entry::Spared { lease } => self.change(lease.workload, |view| view.why = None),
             Entry::Ended { workload, attempt, outcome, by, .. } => {
-                let why = by.text(&self.labels());
+                // Why it was preempted was told with the plan, in more words; why it ran well is why it started.
+                let is_told = matches!(outcome, Outcome::Completed | Outcome::Preempted);
+                let why = (!is_told).then(|| if by == By::Itself { "it ended by itself".into() } else { by.text(&self.labels()) });
                 self.ended(workload, attempt, outcome, why);
             }
             Entry::Charged { workload, budget, pool, kind, from, to, gpu_ms, .. } => {
@@ -150,7 +152,7 @@ impl Service {
         self.commands.push(Command::Protected { lease, until });
     }
 
-    fn ended(&mut self, id: WorkloadId, attempt: Option<u32>, outcome: Outcome, why: String) {
+    fn ended(&mut self, id: WorkloadId, attempt: Option<u32>, outcome: Outcome, why: Option<String>) {
         let now = self.now.0;
         let Some(live) = self.live.change(id.0) else { return };
         let view = &mut live.view;
@@ -162,9 +164,7 @@ impl Service {
         };
         view.preemptions += u32::from(outcome == Outcome::Preempted);
         (view.ended_ms, view.protected_until_ms, view.idle_since_ms) = (Some(now), None, None);
-        if outcome != Outcome::Completed || view.why.is_none() {
-            view.why = Some(why);
-        }
+        view.why = why.or(view.why.take());
         live.is_over = true;
         self.over.push(id.0);
         if let Some(attempt) = attempt {

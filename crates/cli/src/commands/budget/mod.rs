@@ -20,7 +20,7 @@ pub(super) use tree::{percent, table};
 pub(super) enum BudgetCommand {
     Tree(tree::TreeCommand),
     Show(show::Show),
-    Set(set::Set),
+    Set(Box<set::Set>),
     Apply(apply::Apply),
     Diff(apply::Diff),
     Export(export::Export),
