@@ -5,7 +5,7 @@ use crate::moment::now_ms;
 use crate::names::{self, Id};
 use crate::narrative;
 use crate::output::{self, Format};
-use crate::remote::{Query, Remote};
+use crate::remote::{Daemon, Query, Remote};
 use anyhow::Context;
 use clap::Args;
 use serde_json::{Value, json};
@@ -13,7 +13,6 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
-use stipend_server::client::Client;
 
 /// Show what happened: the event log, each line with its reason.
 #[derive(Debug, Args)]
@@ -78,7 +77,7 @@ impl Events {
 }
 
 /// Calls `with` for each line from this one on.
-fn each(daemon: &Client, query: &Query, mut from: u64, mut with: impl FnMut(&str) -> Result<(), Failure>) -> Result<(), Failure> {
+fn each(daemon: &Daemon, query: &Query, mut from: u64, mut with: impl FnMut(&str) -> Result<(), Failure>) -> Result<(), Failure> {
     loop {
         let (lines, next) = daemon.part(&query.clone().with("from", Some(from)).with("limit", Some(10_000)).of("/v1/events"))?;
         lines.lines().try_for_each(&mut with)?;
@@ -91,7 +90,7 @@ fn each(daemon: &Client, query: &Query, mut from: u64, mut with: impl FnMut(&str
 }
 
 /// Writes the log to a file, with the line that says what still runs at its end.
-fn export(daemon: &Client, file: &Path) -> Result<(), Failure> {
+fn export(daemon: &Daemon, file: &Path) -> Result<(), Failure> {
     let cannot = || format!("cannot write {}", file.display());
     let mut out = BufWriter::new(File::create(file).with_context(cannot)?);
     let (mut running, mut last_ms) = (BTreeMap::new(), 0);

@@ -97,7 +97,7 @@ impl Load {
         let budget = match dice.upto(3) {
             0 => json!({"path": "lab/a", "share": 30 + dice.upto(20)}),
             1 => json!({"path": "lab/b", "gpus_max": {"gpu": 4 + dice.upto(12)}}),
-            _ => json!({"path": "lab/c", "share": 10 + dice.upto(10), "order": ["fifo", "priority"][dice.upto(2) as usize]}),
+            _ => json!({"path": "lab/c", "share": 10 + dice.upto(10), "order": (["fifo", "priority"][dice.upto(2) as usize])}),
         };
         let request = json!({"based_on": tree["version"], "reason": "as they like it", "budgets": [budget]});
         self.change(4, stop, || self.client.patch("/v1/budgets", &request, &[]));
@@ -121,11 +121,11 @@ impl Load {
         let more = match kind {
             0 | 1 => json!({"gpus": 1 + dice.upto(4), "on_preempt": "restart"}),
             2 => json!({"gpus": 2, "members": 2, "on_preempt": "resume"}),
-            3 => json!({"gpus": 2, "members": 2 + dice.upto(2), "min_runtime": "1s", "on_preempt": "resume"}),
-            4 => json!({"gpus": 1 + dice.upto(4), "min_runtime": "8s", "time_limit": "8s", "on_preempt": "end"}),
-            5 => json!({"array": "1-4%2", "min_runtime": "2s"}),
-            6 if before != 0 => json!({"after": [before], "min_runtime": "1s"}),
-            _ => json!({"gpus": 1 + dice.upto(4), "min_runtime": "2s", "priority": dice.upto(3)}),
+            3 => json!({"gpus": 2, "members": 2 + dice.upto(2), "min_runtime": "1m", "on_preempt": "resume"}),
+            4 => json!({"gpus": 1 + dice.upto(4), "min_runtime": "1m", "time_limit": "1m", "on_preempt": "end"}),
+            5 => json!({"array": "1-4%2", "min_runtime": "1m"}),
+            6 if before != 0 => json!({"after": [before], "min_runtime": "1m"}),
+            _ => json!({"gpus": 1 + dice.upto(4), "min_runtime": "1m", "priority": dice.upto(3)}),
         };
         let tenths = if kind < 3 { 10 + dice.upto(50) } else { dice.upto(20) };
         let stubborn = if dice.upto(4) == 0 { "stubborn" } else { "" };
@@ -134,7 +134,11 @@ impl Load {
         fields.extend(more.as_object().cloned().unwrap_or_default());
         fields.insert("command".into(), command);
         let ask = || self.client.post::<Value, _>("/v1/workloads", &request, &[("idempotency-key", key)]);
-        let Some(answer) = self.ask(lost, ask) else { return };
+        let Some(answer) = self.ask(lost, ask) else {
+            // Only what it was to wait for may have ended otherwise.
+            assert!(kind == 6 || lost.load(Ordering::Relaxed), "refused: {request}");
+            return;
+        };
         let workloads = answer["workloads"].as_array().expect("a list");
         let ids = workloads.iter().map(|workload| workload["id"].as_u64().expect("a number")).collect();
         self.accepted.lock().expect("nobody panics").insert(key.into(), Accepted { ids, exit });
