@@ -16,26 +16,26 @@ impl Service {
     /// Acts on all new entries, and on what follows from them.
     pub(super) fn act(&mut self) {
         while !self.log.is_empty() {
-            for entry in std::mem::take(&mut self.log) {
-                self.line(&entry);
-                self.on(entry);
+            for (at, entry) in std::mem::take(&mut self.log) {
+                self.line(at, &entry);
+                self.on(at, entry);
             }
             self.open_gates();
         }
     }
 
     /// The entry as a line of the event log.
-    fn line(&mut self, entry: &Entry) {
+    fn line(&mut self, at: Time, entry: &Entry) {
         let event = log::event(entry, &self.labels());
-        let whole = log::line::Line { v: (self.next_line == 1).then_some(log::line::VERSION), t_ms: self.now.0, event };
+        let whole = log::line::Line { v: (self.next_line == 1).then_some(log::line::VERSION), t_ms: at.0, event };
         let json = serde_json::to_string(&whole).expect("a line is plain data");
         let name = json.split("\"event\":\"").nth(1).and_then(|rest| rest.split('"').next()).unwrap_or_default().to_string();
-        let line = Line { seq: self.next_line, t_ms: self.now.0, event: name, workload: workload_of(entry).map(|id| id.0), json };
+        let line = Line { seq: self.next_line, t_ms: at.0, event: name, workload: workload_of(entry).map(|id| id.0), json };
         self.next_line += 1;
         self.batch.lines.push(line);
     }
 
-    fn on(&mut self, entry: Entry) {
+    fn on(&mut self, at: Time, entry: Entry) {
         match entry {
             Entry::Submitted { workload, min_runtime, pool, .. } => {
                 let pool = self.labels().pool(pool);
@@ -47,7 +47,7 @@ impl Service {
             }
             Entry::Requeued { workload } => self.waits(workload),
             Entry::Held { workload, why } => self.change(workload, |view| (view.state, view.why) = (State::Held, Some(why))),
-            Entry::Started { lease, pool, occupancy, placement, why, .. } => self.started(lease, pool, occupancy, &placement, &why),
+            Entry::Started { lease, pool, occupancy, placement, why, .. } => self.started(at, lease, pool, occupancy, &placement, &why),
             Entry::Running { lease, protected_until } => {
                 self.change(lease.workload, |view| view.state = if view.state == State::Starting { State::Running } else { view.state });
                 self.protected(lease, protected_until);
@@ -71,7 +71,7 @@ impl Service {
                 // Why it was preempted was told with the plan, in more words; why it ran well is why it started.
                 let is_told = matches!(outcome, Outcome::Completed | Outcome::Preempted);
                 let why = (!is_told).then(|| if by == By::Itself { "it ended by itself".into() } else { by.text(&self.labels()) });
-                self.ended(workload, attempt, outcome, why);
+                self.ended(at, (workload, attempt), outcome, why);
             }
             Entry::Charged { workload, budget, pool, kind, from, to, gpu_ms, .. } => {
                 self.charge(workload, (budget.0, pool), kind, (from, to), gpu_ms);
@@ -97,17 +97,16 @@ impl Service {
         }
     }
 
-    fn started(&mut self, lease: LeaseId, pool: PoolId, occupancy: Occupancy, placement: &Placement, why: &Why) {
+    fn started(&mut self, at: Time, lease: LeaseId, pool: PoolId, occupancy: Occupancy, placement: &Placement, why: &Why) {
         let why = why.text(&self.labels());
         let pool = self.labels().pool(pool);
         let slots: Vec<(String, Vec<u8>)> = {
             let labels = self.labels();
             placement.iter().map(|slot| (labels.node(slot.node), gpus(slot.gpus.0))).collect()
         };
-        let now = self.now.0;
         let Some(live) = self.live.change(lease.workload.0) else { return };
         let view = &mut live.view;
-        (view.state, view.started_ms, view.attempts, view.why) = (State::Starting, Some(now), lease.attempt, Some(why));
+        (view.state, view.started_ms, view.attempts, view.why) = (State::Starting, Some(at.0), lease.attempt, Some(why));
         (view.allocated, view.pool, view.protected_until_ms) = (occupancy == Occupancy::Allocated, pool, None);
         view.placement = slots.into_iter().collect();
         (view.exit_code, view.idle_since_ms) = (None, None);
@@ -152,8 +151,7 @@ impl Service {
         self.commands.push(Command::Protected { lease, until });
     }
 
-    fn ended(&mut self, id: WorkloadId, attempt: Option<u32>, outcome: Outcome, why: Option<String>) {
-        let now = self.now.0;
+    fn ended(&mut self, at: Time, (id, attempt): (WorkloadId, Option<u32>), outcome: Outcome, why: Option<String>) {
         let Some(live) = self.live.change(id.0) else { return };
         let view = &mut live.view;
         view.state = match outcome {
@@ -163,12 +161,12 @@ impl Service {
             Outcome::Failed | Outcome::Preempted | Outcome::NodeLost | Outcome::StartTimeout => State::Failed,
         };
         view.preemptions += u32::from(outcome == Outcome::Preempted);
-        (view.ended_ms, view.protected_until_ms, view.idle_since_ms) = (Some(now), None, None);
+        (view.ended_ms, view.protected_until_ms, view.idle_since_ms) = (Some(at.0), None, None);
         view.why = why.or(view.why.take());
         live.is_over = true;
         self.over.push(id.0);
         if let Some(attempt) = attempt {
-            live.view.ran_ms += live.view.started_ms.map_or(0, |started| now - started);
+            live.view.ran_ms += live.view.started_ms.map_or(0, |started| at.0 - started);
             self.commands.push(Command::Forget { lease: LeaseId { workload: id, attempt } });
         }
     }

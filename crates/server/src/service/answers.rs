@@ -18,12 +18,22 @@ const EXPLAINED_MAX: usize = 2_000;
 /// Of each budget of a pool, and whether it is below its share.
 type Standings = HashMap<u32, (Standing, bool)>;
 
-/// What a budget holds and waits for in a pool.
+/// What work holds and waits for.
 #[derive(Clone, Copy, Default)]
-struct Sums {
-    allocated: u32,
-    unallocated: u32,
-    waiting: u64,
+pub(super) struct Sums {
+    pub(super) allocated: u32,
+    pub(super) unallocated: u32,
+    pub(super) waiting: u64,
+    pub(super) waiting_count: u32,
+}
+
+impl Sums {
+    pub(super) fn add(&mut self, other: &Sums) {
+        self.allocated += other.allocated;
+        self.unallocated += other.unallocated;
+        self.waiting += other.waiting;
+        self.waiting_count += other.waiting_count;
+    }
 }
 
 impl Service {
@@ -91,19 +101,26 @@ impl Service {
         let tree = self.scheduler.tree();
         let lines: HashMap<&str, &stipend_core::budget::Budget> = tree.top_down().map(|budget| (budget.path.as_str(), budget)).collect();
         let mut sums: HashMap<(u32, usize), Sums> = HashMap::new();
-        for view in self.live.iter().map(|live| &live.view) {
-            let (Some(budget), Some(pool)) = (lines.get(view.budget.as_str()), self.directory.find(Kind::Pool, &view.pool)) else {
-                continue;
-            };
-            let gpus = view.members * view.gpus_per_member;
+        for ((budget, pool), sum) in self.leaf_sums() {
+            let (Some(budget), Some(pool)) = (lines.get(budget), self.directory.find(Kind::Pool, pool)) else { continue };
             for id in &budget.line {
-                let sum = sums.entry((id.0, pool as usize)).or_default();
-                match view.state {
-                    State::Waiting => sum.waiting += u64::from(gpus),
-                    state if state.is_leased() && view.allocated => sum.allocated += gpus,
-                    state if state.is_leased() => sum.unallocated += gpus,
-                    _ => {}
-                }
+                sums.entry((id.0, pool as usize)).or_default().add(&sum);
+            }
+        }
+        sums
+    }
+
+    /// Of each leaf and pool, by name: one walk over all workloads, which may be a hundred thousand.
+    pub(super) fn leaf_sums(&self) -> HashMap<(&str, &str), Sums> {
+        let mut sums: HashMap<(&str, &str), Sums> = HashMap::new();
+        for view in self.live.iter().map(|live| &live.view) {
+            let sum = sums.entry((&view.budget, &view.pool)).or_default();
+            let gpus = view.members * view.gpus_per_member;
+            match view.state {
+                State::Waiting => (sum.waiting, sum.waiting_count) = (sum.waiting + u64::from(gpus), sum.waiting_count + 1),
+                state if state.is_leased() && view.allocated => sum.allocated += gpus,
+                state if state.is_leased() => sum.unallocated += gpus,
+                _ => {}
             }
         }
         sums

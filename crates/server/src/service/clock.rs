@@ -34,8 +34,17 @@ impl Clock {
         self.step(self.since.elapsed(), machine())
     }
 
+    /// What a look would find, if nobody sets the machine's clock.
+    pub(crate) fn expected(&self) -> Time {
+        self.after(self.since.elapsed())
+    }
+
+    fn after(&self, elapsed: Duration) -> Time {
+        self.at + Span(i64::try_from(elapsed.as_millis()).unwrap_or(i64::MAX / 4))
+    }
+
     fn step(&mut self, elapsed: Duration, machine: Time) -> Look {
-        let expected = self.at + Span(i64::try_from(elapsed.as_millis()).unwrap_or(i64::MAX / 4));
+        let expected = self.after(elapsed);
         let ahead = machine - expected;
         if ahead > DRIFT_MAX {
             (self.at, self.since) = (machine, Instant::now());
@@ -61,6 +70,7 @@ mod tests {
         assert_eq!(clock.step(Duration::from_secs(5), Time(1_005_000)).now, Time(1_005_000));
         let back = clock.step(Duration::from_secs(6), Time(1_000));
         assert_eq!((back.now, back.jumped), (Time(1_006_000), Span::ZERO));
+        assert!(clock.expected() >= Time(1_000_000), "who waits for a date waits by this clock, not by the machine's");
         let forward = clock.step(Duration::from_secs(7), Time(9_000_000));
         assert_eq!((forward.now, forward.jumped), (Time(9_000_000), Span(9_000_000 - 1_007_000)));
     }

@@ -83,7 +83,8 @@ pub struct Service {
     lines: broadcast::Sender<Arc<Line>>,
     /// What this turn writes.
     batch: Batch,
-    log: Vec<Entry>,
+    /// What the scheduler said and nobody has acted on yet, each with its time: what is told late has its own.
+    log: Vec<(Time, Entry)>,
     /// Idempotency keys that are not on disk yet, by user: what they made.
     keys: std::collections::HashMap<(String, String), (u32, u32)>,
     /// Ended since the gates were last looked at, unless they go on.
@@ -120,7 +121,7 @@ impl Service {
     fn patience(&self) -> Duration {
         let dates = self.pending.first().map(|changeset| Time(changeset.effective_ms));
         let due = [self.scheduler.next_wakeup(), dates, self.owed.due()].into_iter().flatten().min();
-        let wait = due.map_or(Span::minutes(1), |at| (at - clock::machine()).clamp(Span::ZERO, Span::minutes(1)));
+        let wait = due.map_or(Span::minutes(1), |at| (at - self.clock.expected()).clamp(Span::ZERO, Span::minutes(1)));
         Duration::from_millis(wait.0.unsigned_abs() + u64::from(wait == Span::ZERO && !self.stirred))
     }
 
@@ -155,7 +156,9 @@ impl Service {
                 break;
             }
             self.stirred = false;
-            let plan = timed(&self.pulse.cycles, || self.scheduler.decide(self.now, &mut self.log));
+            let mut entries = Vec::new();
+            let plan = timed(&self.pulse.cycles, || self.scheduler.decide(self.now, &mut entries));
+            self.heard(entries);
             self.batch.steps.push(Step::Plan { at: self.now, plan });
         }
         self.act();
@@ -208,10 +211,22 @@ impl Service {
     }
 
     fn tell_at(&mut self, at: Time, event: Event) -> Result<(), Rejection> {
-        self.scheduler.apply(at, &event, &mut self.log)?;
-        self.stirred = true;
-        self.batch.steps.push(Step::Event { at, event });
-        Ok(())
+        let mut entries = Vec::new();
+        let told = self.scheduler.apply(at, &event, &mut entries);
+        match &told {
+            Ok(()) => self.batch.steps.push(Step::Event { at, event }),
+            // Refused; but time went on, and what that brought is in the log: a replay must not bring it again.
+            Err(_) if !entries.is_empty() => self.batch.steps.push(Step::Event { at, event: Event::Tick }),
+            Err(_) => {}
+        }
+        self.stirred |= told.is_ok();
+        self.heard(entries);
+        told
+    }
+
+    fn heard(&mut self, entries: Vec<Entry>) {
+        let at = self.scheduler.now();
+        self.log.extend(entries.into_iter().map(|entry| (at, entry)));
     }
 
     /// Tells a fact of the daemon's own; a refusal is worth a line in the daemon's log.

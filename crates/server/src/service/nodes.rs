@@ -1,12 +1,12 @@
 //! Nodes as they are shown, and what is done when one leaves service or comes back.
 
 use super::Service;
+use super::answers::Sums;
 use super::input::Answer;
 use crate::driver::{Command, EngineNode};
 use crate::store::Kind;
 use crate::wire::error::{Code, Problem};
 use crate::wire::node::{Node, Pool, Severity};
-use crate::wire::workload::State;
 use std::collections::{BTreeMap, BTreeSet};
 use stipend_core::event::Event;
 use stipend_core::id::{BlockId, NodeId, PoolId};
@@ -123,23 +123,19 @@ impl Service {
 
     /// All pools, with what they hold and what waits for them.
     pub(crate) fn list_pools(&self) -> Vec<Pool> {
-        let nodes = self.list_nodes();
+        let sums = self.leaf_sums();
         let pool = |name: &String| {
-            let of_pool = || nodes.iter().filter(|node| node.pool == *name);
-            let views = || self.live.iter().map(|live| &live.view).filter(|view| view.pool == *name);
-            let gpus = |allocated: bool| {
-                let leased = views().filter(|view| view.state.is_leased() && view.allocated == allocated);
-                leased.map(|view| view.placement.values().map(|gpus| gpus.len() as u32).sum::<u32>()).sum()
-            };
-            let waiting = || views().filter(|view| view.state == State::Waiting);
+            let of_pool = || self.nodes.by_id.values().filter(|node| node.pool == *name);
+            let mut all = Sums::default();
+            sums.iter().filter(|((_, pool), _)| pool == name).for_each(|(_, sum)| all.add(sum));
             Pool {
                 name: name.clone(),
                 gpus: of_pool().map(|node| node.gpus).sum(),
                 gpus_available: of_pool().filter(|node| matches!(node.state.as_str(), "ready" | "draining")).map(|node| node.gpus).sum(),
-                gpus_allocated: gpus(true),
-                gpus_unallocated: gpus(false),
-                waiting: waiting().count() as u32,
-                waiting_gpus: waiting().map(|view| u64::from(view.members) * u64::from(view.gpus_per_member)).sum(),
+                gpus_allocated: all.allocated,
+                gpus_unallocated: all.unallocated,
+                waiting: all.waiting_count,
+                waiting_gpus: all.waiting,
             }
         };
         self.directory.names(Kind::Pool).iter().map(pool).collect()

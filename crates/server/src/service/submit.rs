@@ -29,12 +29,17 @@ struct Planned {
 impl Service {
     pub(super) fn submit(&mut self, who: &Who, key: Option<String>, submissions: Vec<Submission>, reply: Reply<Submitted>) {
         let known = key.as_ref().and_then(|key| self.keys.get(&(who.user.clone(), key.clone())).copied());
-        let known = known.or_else(|| self.reader.key(&who.user, key.as_deref()?).ok().flatten());
-        let queued = match known {
-            Some((first, last)) => Ok((first..=last).collect()),
-            None => self.queue(who, &submissions),
+        // Where it cannot be found out whether the key is known, nothing is queued: it might be queued twice.
+        let known = match (known, &key) {
+            (None, Some(key)) => self.reader.key(&who.user, key),
+            _ => Ok(known),
         };
-        if let (Some(key), Ok(ids), None) = (key, &queued, known)
+        let queued = match known {
+            Ok(Some((first, last))) => Ok((first..=last).collect()),
+            Ok(None) => self.queue(who, &submissions),
+            Err(ref problem) => Err(problem.clone()),
+        };
+        if let (Some(key), Ok(ids), Ok(None)) = (key, &queued, known)
             && let (Some(first), Some(last)) = (ids.first(), ids.last())
         {
             self.batch.keys.push((who.user.clone(), key.clone(), *first, *last));

@@ -3,9 +3,13 @@
 use super::error::StoreError;
 use nix::fcntl::{Flock, FlockArg};
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// A daemon that was killed while it started a process may leave its lock to that for a moment.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A locked data folder.
 #[derive(Debug)]
@@ -24,15 +28,22 @@ impl Folder {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(cannot(path))?;
         let name = path.join("lock");
         let mut options = OpenOptions::new();
-        let file = options.read(true).write(true).create(true).truncate(false).mode(0o600).open(&name).map_err(cannot(&name))?;
-        let mut lock = match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
-            Ok(lock) => lock,
-            Err((mut file, nix::Error::EWOULDBLOCK)) => {
-                let mut text = String::new();
-                let pid = file.read_to_string(&mut text).ok().and_then(|_| text.trim().parse().ok());
-                return Err(StoreError::Locked { folder: path.to_owned(), pid });
+        let mut file = options.read(true).write(true).create(true).truncate(false).mode(0o600).open(&name).map_err(cannot(&name))?;
+        let end = Instant::now() + PATIENCE;
+        let mut lock = loop {
+            match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
+                Ok(lock) => break lock,
+                Err((unlocked, nix::Error::EWOULDBLOCK)) => {
+                    let pid = fs::read_to_string(&name).ok().and_then(|text| text.trim().parse::<i32>().ok());
+                    let is_alive = pid.is_none_or(|pid| Path::new(&format!("/proc/{pid}")).exists());
+                    if is_alive || Instant::now() >= end {
+                        return Err(StoreError::Locked { folder: path.to_owned(), pid });
+                    }
+                    file = unlocked;
+                    std::thread::sleep(Duration::from_millis(10));
+                }
+                Err((_, error)) => return Err(cannot(&name)(error.into())),
             }
-            Err((_, error)) => return Err(cannot(&name)(error.into())),
         };
         let written = lock.set_len(0).and_then(|()| writeln!(lock, "{}", std::process::id()));
         written.map_err(cannot(&name))?;
