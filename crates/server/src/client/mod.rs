@@ -3,13 +3,14 @@
 //! One connection a request, over a unix socket or plain TCP. There is no TLS here: whoever reaches a daemon over a network that is not
 //! trusted puts a tunnel or a proxy before it.
 
+mod error;
 mod message;
 mod stream;
 
+pub use error::Error;
 pub use message::Body;
 pub use stream::{Event, Events};
 
-use crate::wire::error::{Code, Problem};
 use message::{Answer, Connection};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -23,49 +24,6 @@ const ANSWER_MAX: u64 = 256 << 20;
 /// How long an answer may let wait for its next byte; longer than the daemon itself waits.
 const PATIENCE: Duration = Duration::from_secs(90);
 const PATIENCE_LONG: Duration = Duration::from_secs(660);
-
-/// Why a request was not answered as hoped.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// The daemon refused it.
-    #[error("{}", .problem.message)]
-    Problem {
-        /// The HTTP status.
-        status: u16,
-        /// What it said.
-        problem: Problem,
-    },
-    /// It could not be reached, or went away.
-    #[error("{message}")]
-    Connection {
-        /// What failed.
-        message: String,
-        /// What to do.
-        hint: String,
-    },
-    /// What answered is not a daemon of this version, or the caller's address or path is wrong.
-    #[error("{0}")]
-    Answer(String),
-}
-
-impl Error {
-    /// What to do next, if something can be said.
-    pub fn hint(&self) -> Option<&str> {
-        match self {
-            Error::Problem { problem, .. } => problem.hint.as_deref(),
-            Error::Connection { hint, .. } => Some(hint),
-            Error::Answer(_) => None,
-        }
-    }
-
-    /// Which kind of refusal it is, if it is one.
-    pub fn code(&self) -> Option<Code> {
-        match self {
-            Error::Problem { problem, .. } => Some(problem.code),
-            _ => None,
-        }
-    }
-}
 
 /// What a request gives.
 pub type Result<T> = std::result::Result<T, Error>;

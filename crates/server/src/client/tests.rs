@@ -1,6 +1,7 @@
 //! The client against a socket that answers bytes by hand: all the ways in which an answer can come, be cut, or be no answer.
 
 use super::*;
+use crate::wire::error::Code;
 use std::io::Write;
 use std::net::TcpListener;
 use std::thread::{self, JoinHandle};

@@ -21,8 +21,8 @@ use std::sync::Arc;
     responses((status = 200, body = Tree, headers(("ETag" = String)))),
 )]
 pub(super) async fn tree(State(api): State<Arc<Api>>, _: Known) -> Reply<Response> {
-    let tree = api.handle.tree().await?;
-    Ok(([(header::ETAG, etag(tree.version))], Json(tree)).into_response())
+    let tree = api.tree().await?;
+    Ok(([(header::ETAG, etag(tree.version))], Json(&*tree)).into_response())
 }
 
 fn etag(version: u32) -> String {
@@ -57,7 +57,9 @@ pub(super) async fn change(
 
 async fn apply(api: &Api, who: Who, request: ChangesetRequest, dry_run: bool, matched: bool) -> Reply<Json<Changeset>> {
     let based_on = request.based_on;
-    match api.handle.change_budgets(who, request, dry_run).await.map_err(Refusal::from) {
+    let changed = api.handle.change_budgets(who, request, dry_run).await.map_err(Refusal::from);
+    api.changed();
+    match changed {
         Ok(changeset) => Ok(Json(changeset)),
         // A precondition that failed has a status of its own.
         Err(refusal) if matched && refusal.is(Code::Conflict) && api.handle.tree().await?.version != based_on => {
@@ -102,7 +104,7 @@ pub(super) async fn withdraw(State(api): State<Arc<Api>>, Known(who): Known, Id(
     responses((status = 200, body = String, content_type = "text/csv", headers(("ETag" = String)))),
 )]
 pub(super) async fn export(State(api): State<Arc<Api>>, _: Known) -> Reply<Response> {
-    let tree = api.handle.tree().await?;
+    let tree = api.tree().await?;
     let headers = [(header::CONTENT_TYPE, "text/csv; charset=utf-8".to_string()), (header::ETAG, etag(tree.version))];
     Ok((headers, sheet::write(&tree)).into_response())
 }

@@ -20,7 +20,7 @@ pub(super) async fn alive() -> &'static str {
 #[utoipa::path(get, path = "/readyz", tag = TAG_DAEMON, responses((status = 200, body = String, content_type = "text/plain")))]
 pub(super) async fn ready(State(api): State<Arc<Api>>) -> Reply<&'static str> {
     let asked = async {
-        api.handle.pools().await?;
+        api.pools().await?;
         api.past.read(|records| records.lines(&crate::store::LineFilter::default(), 1)).await
     };
     match tokio::time::timeout(PATIENCE, asked).await {

@@ -42,7 +42,7 @@ struct OfNodes {
     responses((status = 200, body = String, content_type = "application/openmetrics-text")),
 )]
 pub(super) async fn metrics(State(api): State<Arc<Api>>, _: Known) -> Reply<Response> {
-    let (pools, tree, nodes) = (api.handle.pools().await?, api.handle.tree().await?, api.handle.nodes().await?);
+    let (pools, tree, nodes) = (api.pools().await?, api.tree().await?, api.nodes().await?);
     let mut registry = Registry::with_prefix("stipend");
     api.tally.register(&mut registry);
     let pulse = api.handle.pulse();

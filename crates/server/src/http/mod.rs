@@ -17,6 +17,7 @@ mod nodes;
 mod openapi;
 mod output;
 mod past;
+mod present;
 mod refusal;
 mod sheet;
 mod tally;
@@ -38,6 +39,7 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use limits::Limits;
 use past::Past;
+use present::Present;
 use refusal::Refusal;
 use std::io;
 use std::net::SocketAddr;
@@ -75,6 +77,7 @@ const FAREWELL: Duration = Duration::from_secs(5);
 struct Api {
     handle: Handle,
     past: Past,
+    present: Present,
     limits: Limits,
     tally: Tally,
     /// One what-if at a time.
@@ -102,6 +105,7 @@ impl Server {
         let api = Arc::new(Api {
             handle,
             past: Past::new(folder.to_owned()),
+            present: Present::default(),
             limits: Limits::new(config.requests_per_second_max),
             tally: Tally::default(),
             whatif: Arc::new(Semaphore::new(1)),

@@ -12,14 +12,14 @@ use std::sync::Arc;
 
 /// All nodes.
 #[utoipa::path(get, path = "/v1/nodes", tag = TAG_NODES, responses((status = 200, body = Vec<Node>)))]
-pub(super) async fn list(State(api): State<Arc<Api>>, _: Known) -> Reply<Json<Vec<Node>>> {
-    Ok(Json(api.handle.nodes().await?))
+pub(super) async fn list(State(api): State<Arc<Api>>, _: Known) -> Reply<Json<Arc<Vec<Node>>>> {
+    Ok(Json(api.nodes().await?))
 }
 
 /// All pools.
 #[utoipa::path(get, path = "/v1/pools", tag = TAG_NODES, responses((status = 200, body = Vec<Pool>)))]
-pub(super) async fn pools(State(api): State<Arc<Api>>, _: Known) -> Reply<Json<Vec<Pool>>> {
-    Ok(Json(api.handle.pools().await?))
+pub(super) async fn pools(State(api): State<Arc<Api>>, _: Known) -> Reply<Json<Arc<Vec<Pool>>>> {
+    Ok(Json(api.pools().await?))
 }
 
 /// Takes a node out of service.
@@ -33,7 +33,9 @@ pub(super) async fn drain(
     Id(name): Id<String>,
     Content(request): Content<DrainRequest>,
 ) -> Reply<Json<Node>> {
-    Ok(Json(api.handle.drain(who, name, request).await?))
+    let drained = api.handle.drain(who, name, request).await;
+    api.changed();
+    Ok(Json(drained?))
 }
 
 /// Takes a node back into service.
@@ -42,5 +44,7 @@ pub(super) async fn drain(
     responses((status = 200, body = Node), (status = 404, body = Problem), (status = 409, body = Problem)),
 )]
 pub(super) async fn resume(State(api): State<Arc<Api>>, Known(who): Known, Id(name): Id<String>) -> Reply<Json<Node>> {
-    Ok(Json(api.handle.resume(who, name).await?))
+    let resumed = api.handle.resume(who, name).await;
+    api.changed();
+    Ok(Json(resumed?))
 }

@@ -42,7 +42,7 @@ pub(super) async fn revoke(State(api): State<Arc<Api>>, Known(who): Known, Id(id
 /// Who asks, and which budgets name them.
 #[utoipa::path(get, path = "/v1/whoami", tag = TAG_TOKENS, responses((status = 200, body = WhoAmI)))]
 pub(super) async fn whoami(State(api): State<Arc<Api>>, Known(who): Known) -> Reply<Json<WhoAmI>> {
-    let tree = api.handle.tree().await?;
+    let tree = api.tree().await?;
     let names = |people: &[String]| people.iter().any(|name| *name == who.user || name == "*");
     let manages = tree.budgets.iter().filter(|budget| names(&budget.managers)).map(|budget| budget.path.clone()).collect();
     let member_of = tree.budgets.iter().filter(|budget| names(&budget.members)).map(|budget| budget.path.clone()).collect();

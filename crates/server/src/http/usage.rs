@@ -67,9 +67,9 @@ impl Steps {
 pub(super) async fn usage(State(api): State<Arc<Api>>, _: Known, Params(filter): Params<UsageFilter>) -> Reply<Json<Usage>> {
     let now_ms = Timestamp::now().as_millisecond();
     let steps = Steps::new(&filter, now_ms)?;
-    let tree = api.handle.tree().await?;
+    let tree = api.tree().await?;
     check(&tree, &filter)?;
-    let pools: Vec<String> = api.handle.pools().await?.into_iter().map(|pool| pool.name).collect();
+    let pools: Vec<String> = api.pools().await?.iter().map(|pool| pool.name.clone()).collect();
     let (charged, running) = api.past.read(move |records| Ok((records.usage(steps.from_ms, steps.to_ms())?, running(records)?))).await?;
     let paths: HashMap<u32, &str> = tree.budgets.iter().map(|budget| (budget.id, budget.path.as_str())).collect();
     let mut owed = Sums::new();

@@ -1,0 +1,98 @@
+//! What the service says of the present, kept for a moment: ten times as long as it took to find out. So questions about everything take at
+//! most about a tenth of the service's time, however many ask; where it takes no time nothing is kept.
+
+use super::Api;
+use crate::service::Answer;
+use crate::wire::budget::Tree;
+use crate::wire::node::{Node, Pool};
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+use tokio::sync::Mutex;
+
+const TIMES: u32 = 10;
+
+/// Nothing is kept longer.
+const KEPT_MAX: Duration = Duration::from_secs(2);
+
+/// An answer, until when it is good, and after which change it was asked for.
+struct Kept<T> {
+    answer: Arc<T>,
+    until: Instant,
+    change: u64,
+}
+
+/// One question; whoever asks while it is being answered waits for that answer.
+struct Question<T>(Mutex<Option<Kept<T>>>);
+
+impl<T> Default for Question<T> {
+    fn default() -> Question<T> {
+        Question(Mutex::new(None))
+    }
+}
+
+impl<T> Question<T> {
+    async fn ask(&self, changes: &AtomicU64, find: impl Future<Output = Answer<T>>) -> Answer<Arc<T>> {
+        let mut kept = self.0.lock().await;
+        let (begin, change) = (Instant::now(), changes.load(Ordering::SeqCst));
+        if let Some(kept) = kept.as_ref().filter(|kept| kept.until > begin && kept.change == change) {
+            return Ok(Arc::clone(&kept.answer));
+        }
+        let answer = Arc::new(find.await?);
+        let now = Instant::now();
+        let until = now + ((now - begin) * TIMES).min(KEPT_MAX);
+        *kept = Some(Kept { answer: Arc::clone(&answer), until, change });
+        Ok(answer)
+    }
+}
+
+/// All such questions.
+#[derive(Default)]
+pub(super) struct Present {
+    tree: Question<Tree>,
+    nodes: Question<Vec<Node>>,
+    pools: Question<Vec<Pool>>,
+    /// Counts changes of the tree and of nodes: whoever made one sees it.
+    changes: AtomicU64,
+}
+
+impl Api {
+    /// The budget tree, at most a moment old.
+    pub(super) async fn tree(&self) -> Answer<Arc<Tree>> {
+        self.present.tree.ask(&self.present.changes, self.handle.tree()).await
+    }
+
+    /// The nodes, at most a moment old.
+    pub(super) async fn nodes(&self) -> Answer<Arc<Vec<Node>>> {
+        self.present.nodes.ask(&self.present.changes, self.handle.nodes()).await
+    }
+
+    /// The pools, at most a moment old.
+    pub(super) async fn pools(&self) -> Answer<Arc<Vec<Pool>>> {
+        self.present.pools.ask(&self.present.changes, self.handle.pools()).await
+    }
+
+    /// Somebody changed the tree or a node: what was kept is old.
+    pub(super) fn changed(&self) {
+        self.present.changes.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn an_answer_is_kept_as_long_as_it_was_dear_and_until_a_change() {
+        let (question, changes) = (Question::<u32>::default(), AtomicU64::new(0));
+        let slow = |answer: u32| async move {
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            Ok(answer)
+        };
+        assert_eq!(*question.ask(&changes, slow(1)).await.unwrap(), 1);
+        assert_eq!(*question.ask(&changes, slow(2)).await.unwrap(), 1);
+        changes.fetch_add(1, Ordering::SeqCst);
+        assert_eq!(*question.ask(&changes, slow(3)).await.unwrap(), 3);
+    }
+}
