@@ -36,7 +36,12 @@ fn main() {
         connection.ask("POST", "/v1/workloads", &json!(many).to_string());
     }
     let taken = begin.elapsed().as_secs_f64();
-    println!("{} queued by the thousand in {taken:.1} s, {:.1} s CPU; {} MiB", waiting.saturating_sub(there), daemon.cpu() - before, daemon.memory_mib());
+    println!(
+        "{} queued by the thousand in {taken:.1} s, {:.1} s CPU; {} MiB",
+        waiting.saturating_sub(there),
+        daemon.cpu() - before,
+        daemon.memory_mib()
+    );
     requests(&daemon, waiting);
     for clients in [1, 64] {
         rate(&daemon, clients);

@@ -11,7 +11,8 @@ fn without_room_it_ends_and_what_was_answered_is_kept() {
     daemon.serve_without_room(4096);
     daemon.until_it_answers();
     let client = daemon.client();
-    let request = |key: &str| json!({"budget": "lab/a", "gpus": 4, "members": 4, "name": key, "env": {"X": "x".repeat(60_000)}, "command": ["true"]});
+    let request =
+        |key: &str| json!({"budget": "lab/a", "gpus": 4, "members": 4, "name": key, "env": {"X": "x".repeat(60_000)}, "command": ["true"]});
     let submit = |key: &str| client.post::<Value, _>("/v1/workloads", &request(key), &[("idempotency-key", key)]);
     let mut accepted = Vec::new();
     for number in 0.. {
@@ -37,5 +38,5 @@ fn without_room_it_ends_and_what_was_answered_is_kept() {
         assert_eq!(client.get::<Value>(&format!("/v1/workloads/{id}")).expect("it is kept")["name"], json!(key));
         assert_eq!(submit(&key).expect("it is known")["workloads"][0]["id"], id);
     }
-    assert!(submit("one more").is_ok());
+    assert!(submit("one-more").is_ok());
 }
