@@ -351,6 +351,8 @@ fn gap(s: &mut Scheduler, from: Time, log: &mut Vec<Entry>) -> Result<(), Reject
             pool.recovery = Some(Recovery::new(s.now));
             pool.stirred = true;
         }
+    }
+    if from < s.now {
         log.push(Entry::Gap { from });
     }
     Ok(())

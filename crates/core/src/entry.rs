@@ -190,7 +190,7 @@ pub enum Entry {
         others: Box<[InPool]>,
         skipped: Box<[(PoolId, Rejection)]>,
     },
-    /// Nobody decided since `from`: evictions go slowly for a while.
+    /// Nobody decided since `from`; after more than a minute evictions go slowly for a while.
     Gap { from: Time },
     /// A submission (or another event) was refused.
     Refused { rejection: Rejection },

@@ -47,7 +47,7 @@ pub enum Event {
     /// Time passed.
     Tick,
     /// The shell was away since `from`: nobody decided, whatever was due. What happened meanwhile was told before this, in its order and
-    /// with its own times. Up to a minute is no gap.
+    /// with its own times. After more than a minute evictions go slowly for a while.
     Gap { from: Time },
 }
 

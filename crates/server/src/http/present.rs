@@ -2,13 +2,16 @@
 //! most about a tenth of the service's time, however many ask; where it takes no time nothing is kept.
 
 use super::Api;
-use crate::service::Answer;
+use super::refusal::Reply;
+use crate::service::{Answer, Picture};
 use crate::wire::budget::Tree;
+use crate::wire::error::{Code, Problem};
 use crate::wire::node::{Node, Pool};
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
+use stipend_sim::explain::Explained;
 use tokio::sync::Mutex;
 
 const TIMES: u32 = 10;
@@ -53,6 +56,7 @@ pub(super) struct Present {
     tree: Question<Tree>,
     nodes: Question<Vec<Node>>,
     pools: Question<Vec<Pool>>,
+    picture: Question<Picture>,
     /// Counts changes of the tree and of nodes: whoever made one sees it.
     changes: AtomicU64,
 }
@@ -71,6 +75,18 @@ impl Api {
     /// The pools, at most a moment old.
     pub(super) async fn pools(&self) -> Answer<Arc<Vec<Pool>>> {
         self.present.pools.ask(&self.present.changes, self.handle.pools()).await
+    }
+
+    /// Why a workload waits, what would start it, and what happened to it: said from a picture that is at most a moment old.
+    pub(super) async fn explained(&self, id: u32) -> Reply<Explained> {
+        let picture = self.present.picture.ask(&self.present.changes, self.handle.picture()).await?;
+        if let Some(explained) = self.past.read(move |reader| picture.explain(id, reader)).await? {
+            return Ok(explained);
+        }
+        // It was queued after the picture was taken.
+        let picture = self.handle.picture().await?;
+        let explained = self.past.read(move |reader| picture.explain(id, reader)).await?;
+        explained.ok_or_else(|| Problem::new(Code::Unavailable, format!("nothing can be said of w{id} at this moment; ask again")).into())
     }
 
     /// Somebody changed the tree or a node: what was kept is old.

@@ -124,7 +124,7 @@ pub(super) async fn release(Shared(api): Shared<Arc<Api>>, Known(who): Known, Id
     responses((status = 200, body = Object), (status = 404, body = Problem)),
 )]
 pub(super) async fn explain(Shared(api): Shared<Arc<Api>>, _: Known, Id(id): Id<u32>) -> Reply<Json<Explained>> {
-    Ok(Json(api.handle.explain(id).await?))
+    Ok(Json(api.explained(id).await?))
 }
 
 /// Answers when the workload has ended, or after `timeout_s` as it is then.

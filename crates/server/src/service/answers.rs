@@ -10,7 +10,6 @@ use crate::wire::workload::{State, Submission, Workload};
 use std::collections::HashMap;
 use stipend_core::id::{PoolId, WorkloadId};
 use stipend_core::quantity::Standing;
-use stipend_sim::explain::Explained;
 
 /// With more workloads than this an explanation at each submission would cost too much; it is asked for by itself.
 const EXPLAINED_MAX: usize = 2_000;
@@ -124,14 +123,6 @@ impl Service {
             }
         }
         sums
-    }
-
-    /// What can be said of a workload: where it stands now, and its past from the store.
-    pub(crate) fn explain(&self, id: u32) -> Answer<Explained> {
-        let view = self.workload(id)?;
-        let mut explained = Explained::now(&self.scheduler, WorkloadId(id), &self.labels());
-        self.tell_past(&view, &mut explained)?;
-        Ok(explained)
     }
 
     /// What will happen to a workload that was just queued.

@@ -1,6 +1,7 @@
 //! How the rest of the daemon talks to the service.
 
 use super::Service;
+use super::history::Picture;
 use super::input::{Answer, Input, Reply};
 use super::owed::OwedHour;
 use super::pulse::Pulse;
@@ -18,7 +19,6 @@ use std::path::PathBuf;
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, PoisonError};
 use stipend_core::id::{LeaseId, WorkloadId};
-use stipend_sim::explain::Explained;
 use tokio::sync::{broadcast, oneshot};
 
 /// Who asks.
@@ -120,9 +120,9 @@ impl Handle {
         self.ask(move |service| service.workload(workload)).await
     }
 
-    /// Who stands where, what stops a workload, what would start it. Its history is in the event log.
-    pub async fn explain(&self, workload: u32) -> Answer<Explained> {
-        self.ask(move |service| service.explain(workload)).await
+    /// The present, to be asked at leisure.
+    pub async fn picture(&self) -> Answer<Picture> {
+        self.ask(|service| Ok(service.picture())).await
     }
 
     /// Where the output of a member of an attempt is kept (the last attempt by default), if somebody may read it.

@@ -1,10 +1,13 @@
-//! What happened to a workload, told from the lines of the event log about it.
+//! All that can be said of one workload: from a picture of the present, and from the lines of the event log about it.
 
-use super::Service;
 use super::input::Answer;
-use crate::store::LineFilter;
+use super::{Directory, Labels, Service};
+use crate::store::{LineFilter, Reader};
+use crate::wire::error::{Code, Problem};
 use crate::wire::workload::Workload;
+use stipend_core::Scheduler;
 use stipend_core::explain::Names;
+use stipend_core::id::WorkloadId;
 use stipend_core::quantity::Time;
 use stipend_sim::explain::{Ended, Explained, Moment, Preemption, Request};
 use stipend_sim::log::line::{LogEvent, Occupancy, Outcome};
@@ -15,11 +18,39 @@ const MOMENTS_MAX: usize = 40;
 /// So many lines of one workload are read at most.
 const LINES_MAX: u32 = 10_000;
 
+/// The present, copied out of the service: what takes long to say is said from it, in nobody's way.
+pub struct Picture {
+    pub(super) scheduler: Scheduler,
+    pub(super) directory: Directory,
+}
+
 impl Service {
+    pub(super) fn picture(&self) -> Picture {
+        Picture { scheduler: self.scheduler.clone(), directory: self.directory.clone() }
+    }
+}
+
+impl Picture {
+    /// What can be said of a workload: where it stands now, what would start it, and its past from the store. `None` if it is live in the
+    /// store and not yet in the picture.
+    pub(crate) fn explain(&self, id: u32, reader: &Reader) -> Answer<Option<Explained>> {
+        let row = reader.workload(id)?.ok_or_else(|| Problem::new(Code::NotFound, format!("there is no workload w{id}")))?;
+        let mut explained = Explained::now(&self.scheduler, WorkloadId(id), &self.labels());
+        if explained.state.is_empty() && !row.view.state.is_over() {
+            return Ok(None);
+        }
+        self.tell_past(&row.view, &mut explained, reader)?;
+        Ok(Some(explained))
+    }
+
+    fn labels(&self) -> Labels<'_> {
+        Labels { directory: &self.directory, tree: self.scheduler.tree() }
+    }
+
     /// Adds what is known of a workload beside what the scheduler says of it now.
-    pub(super) fn tell_past(&self, view: &Workload, explained: &mut Explained) -> Answer<()> {
+    fn tell_past(&self, view: &Workload, explained: &mut Explained, reader: &Reader) -> Answer<()> {
         let filter = LineFilter { workload: Some(view.id), ..LineFilter::default() };
-        for line in self.reader.lines(&filter, LINES_MAX)? {
+        for line in reader.lines(&filter, LINES_MAX)? {
             if let Some(Ok(event)) = LogEvent::parse(&line.event, &line.json) {
                 self.moment(Time(line.t_ms), &event, explained);
             }

@@ -25,6 +25,7 @@ mod tokens;
 
 pub(crate) use directory::Directory;
 pub use handle::{Handle, Who};
+pub use history::Picture;
 pub use input::Answer;
 pub use owed::OwedHour;
 pub use pulse::Pulse;

@@ -4,8 +4,11 @@ use super::Service;
 use crate::driver::{End, Report};
 use stipend_core::event::{Event, Rejection};
 use stipend_core::id::{LeaseId, NodeId};
-use stipend_core::quantity::Time;
+use stipend_core::quantity::{Span, Time};
 use stipend_core::spec::Severity;
+
+/// A report of something that is no longer ago than this was heard at once.
+const AT_ONCE: Span = Span::seconds(1);
 
 impl Service {
     /// Takes a report in. Late ones and those that come twice are refused by the core, and that is all right.
@@ -31,17 +34,20 @@ impl Service {
         }
     }
 
-    /// A fact with the engine's own time, which is not after now. The core's time never goes back, so what is told late counts as now.
+    /// A fact of the engine's. What is heard at once counts from now, when something can be decided about it; what is told late has its own time.
     fn tell_within(&mut self, at: Time, event: Event) {
-        let at = at.min(self.now);
-        let _: Result<(), Rejection> = self.tell_at(at, event);
+        let _: Result<(), Rejection> = self.tell_at(self.heard_at(at), event);
+    }
+
+    fn heard_at(&self, at: Time) -> Time {
+        if self.now - at < AT_ONCE { self.now } else { at }
     }
 
     pub(super) fn lease_ended(&mut self, lease: LeaseId, end: End) {
         if let Some(live) = self.live.change(lease.workload.0).filter(|live| live.lease() == lease) {
             live.view.exit_code = end.code.or_else(|| end.signal.map(|signal| 128 + signal));
         }
-        let known = self.tell_at(end.at.min(self.now), Event::LeaseEnded { lease, exit: end.exit });
+        let known = self.tell_at(self.heard_at(end.at), Event::LeaseEnded { lease, exit: end.exit });
         if known.is_err() {
             // Told before, or of an attempt that the core has given up: nobody needs it any more.
             self.commands.push(crate::driver::Command::Forget { lease });

@@ -149,7 +149,7 @@ impl Service {
                 }
             }
         }
-        if let Some(from) = last_written.filter(|from| self.now - *from > Span::minutes(1)) {
+        if let Some(from) = last_written.filter(|from| *from < self.now) {
             self.tell_quietly(Event::Gap { from });
         }
         Ok(())
