@@ -191,6 +191,11 @@ pub trait Driver: Send {
     /// The engine does not answer; nothing follows from that.
     fn observe(&mut self) -> anyhow::Result<Vec<ObservedLease>>;
 
+    /// The highest number of a workload of which the engine keeps anything: numbers go on from there, also after an old backup was restored.
+    fn last_workload(&self) -> Option<u32> {
+        None
+    }
+
     /// Where the output of a member is kept, if it is a file here.
     fn output(&self, lease: LeaseId, member: u32) -> Option<PathBuf>;
 }

@@ -33,6 +33,10 @@ impl Service {
             return Err(Problem::new(Code::Invalid, "reason: it is empty; say why, others will read it"));
         }
         self.check_rights(who, &request.budgets)?;
+        if let Some(past) = request.effective_ms.filter(|at| *at < self.now.0 - 60_000) {
+            let message = format!("effective_ms = {past}: that is in the past; leave it out, and the change takes effect now");
+            return Err(Problem::new(Code::Invalid, message));
+        }
         let effective_ms = request.effective_ms.unwrap_or(self.now.0).max(self.now.0);
         let mut changeset = Changeset {
             id: self.next_changeset,
@@ -46,6 +50,9 @@ impl Service {
             difference: Vec::new(),
         };
         changeset.difference = self.timeline(&changeset)?;
+        if changeset.difference.is_empty() {
+            return Err(Problem::new(Code::Invalid, "budgets: nothing would change").hint("the tree is as asked for already"));
+        }
         if dry_run {
             return Ok(changeset);
         }
@@ -240,6 +247,10 @@ impl Service {
                 share.min_runtime_max = cap.map(|cap| cap.0);
             }
         }
+        let people = change.managers.iter().chain(&change.members).flatten();
+        if let Some(name) = people.into_iter().find(|name| !is_user(name)) {
+            return Err(wrong("members and managers", format!("{name:?} is no user's name; `*` is everybody")));
+        }
         for named in named_pools(change) {
             self.directory.pool(named)?;
         }
@@ -313,8 +324,8 @@ fn new_budget(id: BudgetId, change: &BudgetChange, tree: &BudgetTree, specs: &[(
     let path = &change.path;
     let wrong = |message: String| Problem::new(Code::Invalid, format!("path = \"{path}\": {message}"));
     let (above, name) = path.rsplit_once('/').map_or((None, path.as_str()), |(above, name)| (Some(above), name));
-    if name.is_empty() || path.split('/').any(|part| part.is_empty() || part.trim() != part) {
-        return Err(wrong("every part of a path has a name, such as lab/nlp/olmo".into()));
+    if !is_path(path) {
+        return Err(wrong(PATH.into()));
     }
     let in_tree = |above: &str| tree.top_down().find(|budget| budget.path == above).map(|budget| budget.spec.id);
     let parent = match above {
@@ -329,14 +340,30 @@ fn new_budget(id: BudgetId, change: &BudgetChange, tree: &BudgetTree, specs: &[(
 
 /// Gives a budget another name, or another parent, which exists.
 fn move_to(spec: &mut BudgetSpec, to: &str, tree: &BudgetTree) -> Result<(), String> {
-    if to.split('/').any(|part| part.is_empty() || part.trim() != part) {
-        return Err("every part of a path has a name, such as lab/nlp/olmo".into());
+    if !is_path(to) {
+        return Err(PATH.into());
     }
     let (above, name) = to.rsplit_once('/').map_or((None, to), |(above, name)| (Some(above), name));
     let parent = above.map(|above| tree.top_down().find(|budget| budget.path == above).map(|budget| budget.spec.id).ok_or(above));
     let parent = parent.transpose().map_err(|above| format!("its parent `{above}` does not exist"))?;
     (spec.parent, spec.name) = (parent, name.into());
     Ok(())
+}
+
+/// What a path is.
+const PATH: &str = "every part of a path has a name of 1 to 60 letters, digits, `-`, `_`, `.` or `+`, such as lab/nlp/olmo";
+
+fn is_path(path: &str) -> bool {
+    let is_name = |part: &str| {
+        let is_letter = |letter: char| letter.is_alphanumeric() || "-_.+".contains(letter);
+        (1..=60).contains(&part.chars().count()) && part.chars().all(is_letter)
+    };
+    path.len() <= 500 && path.split('/').all(is_name)
+}
+
+/// A user as people name one.
+pub(super) fn is_user(name: &str) -> bool {
+    (1..=100).contains(&name.chars().count()) && !name.chars().any(|letter| letter.is_control() || letter.is_whitespace() || letter == '/')
 }
 
 fn of_pool<'v, T>(value: &'v PerPool<T>, pool: &str) -> Option<&'v T> {
@@ -358,10 +385,11 @@ fn named_pools(change: &BudgetChange) -> impl Iterator<Item = &str> {
 }
 
 fn ppm(percent: f64) -> Result<Ppm, String> {
-    if (0.0..=100.0).contains(&percent) {
-        return Ok(Ppm((percent * 10_000.0).round() as u32));
+    let ppm = percent * 10_000.0;
+    if (0.0..=100.0).contains(&percent) && (ppm - ppm.round()).abs() < 1e-6 {
+        return Ok(Ppm(ppm.round() as u32));
     }
-    Err(format!("{percent}: expected a number from 0 to 100, percent of its parent"))
+    Err(format!("{percent}: expected a number from 0 to 100 with up to four decimals, percent of its parent"))
 }
 
 fn order_of(text: &str) -> Result<LeafOrder, String> {

@@ -85,6 +85,14 @@ impl Service {
     pub(super) fn node_joins(&mut self, node: &EngineNode) {
         let known = self.directory.find(Kind::Node, &node.name).is_some_and(|id| self.nodes.by_id.contains_key(&id));
         if known {
+            let shown = self.nodes.iter().find(|(_, shown)| shown.name == node.name).map(|(_, shown)| shown.gpus);
+            if let Some(gpus) = shown.filter(|gpus| *gpus != node.gpus) {
+                let now = node.gpus;
+                tracing::warn!(
+                    "node {} is known with {gpus} GPUs and configured with {now}: give it another name, or it keeps {gpus}",
+                    node.name
+                );
+            }
             return;
         }
         let bits = node.features.iter().fold(0, |bits, name| bits | 1 << (self.directory.number(Kind::Feature, name) % 64));

@@ -12,6 +12,7 @@ use crate::config::Config;
 use crate::driver::{Command, Driver, ObservedLease, Reports};
 use crate::store::{Kind, Reader, Restored, Store, StoreError};
 use crate::wire::budget::{BudgetChange, ChangesetRequest};
+use crate::wire::node::Node;
 use crate::wire::token::{NewToken, Role, TokenRequest};
 use crate::wire::workload::{State, Workload};
 use std::collections::BTreeMap;
@@ -48,6 +49,9 @@ pub struct Started {
     /// An administrator's token, made because there was none at all.
     pub first_token: Option<NewToken>,
 }
+
+/// Why a node drains that the configuration no longer names. It comes back with it.
+const UNCONFIGURED: &str = "it is no longer configured";
 
 /// Lines of the event log that a slow listener may be behind before it has to read the store.
 const LINES_KEPT: usize = 4096;
@@ -90,7 +94,7 @@ impl Service {
         let mut pending = restored.pending;
         pending.sort_by_key(|changeset| (changeset.effective_ms, changeset.id));
         Service {
-            next_workload: scheduler.next_workload().0,
+            next_workload: driver.last_workload().map_or(0, |last| last + 1).max(scheduler.next_workload().0),
             scheduler,
             store,
             reader,
@@ -191,10 +195,16 @@ impl Service {
         nodes.iter().for_each(|node| self.node_joins(node));
         self.act();
         let missing: Vec<_> = self.nodes.iter().filter(|(_, node)| !nodes.iter().any(|known| known.name == node.name)).collect();
+        let is_back =
+            |node: &Node| node.state == "drained" && node.reason == UNCONFIGURED && nodes.iter().any(|known| known.name == node.name);
+        let back: Vec<_> = self.nodes.iter().filter(|(_, node)| is_back(node)).map(|(id, _)| id).collect();
         let missing: Vec<_> = missing.into_iter().filter(|(_, node)| node.state == "ready").map(|(id, _)| id).collect();
         for node in missing {
-            let (severity, reason) = (stipend_core::spec::Severity::Maintenance, "it is no longer configured".to_string());
+            let (severity, reason) = (stipend_core::spec::Severity::Maintenance, UNCONFIGURED.to_string());
             self.tell_quietly(Event::NodeDrainRequested { node, severity, reason });
+        }
+        for node in back {
+            self.tell_quietly(Event::NodeReady { node });
         }
         self.first_budgets(config)
     }

@@ -17,6 +17,13 @@ use stipend_core::spec::{self, Gang, Pools, WorkloadSpec};
 /// More elements than this are a slip of the pen.
 const ARRAY_MAX: usize = 10_000;
 
+/// Letters of a workload's name.
+const NAME_MAX: usize = 200;
+
+/// More memory and more CPUs than any node has.
+const MEMORY_GIB_MAX: u64 = 1 << 20;
+const CPUS_MAX: u32 = 1 << 16;
+
 /// A submission that was found to be right.
 struct Planned {
     submission: Arc<Submission>,
@@ -82,6 +89,7 @@ impl Service {
 
     fn planned(&mut self, who: &Who, submission: &Submission) -> Answer<Planned> {
         let tree = self.scheduler.tree();
+        check_texts(submission)?;
         let budget = self.directory.budget(tree, &submission.budget)?;
         self.directory.may_submit(who, budget)?;
         let (indexes, at_most) = submission.array.as_deref().map_or(Ok((Vec::new(), None)), array)?;
@@ -240,6 +248,28 @@ fn view(of: &Submission, who: &Who, id: u32, now_ms: i64) -> Workload {
     }
 }
 
+/// Names are for tables, and what is run must be able to start.
+fn check_texts(of: &Submission) -> Answer<()> {
+    let wrong = |field: &str, expected: &str| Err(Problem::new(Code::Invalid, format!("{field}: expected {expected}")));
+    if of.name.as_ref().is_some_and(|name| name.is_empty() || name.chars().count() > NAME_MAX || name.chars().any(char::is_control)) {
+        return wrong("name", &format!("1 to {NAME_MAX} letters, without control characters"));
+    }
+    if of.env.iter().any(|(name, value)| name.is_empty() || name.contains(['=', '\0']) || value.contains('\0')) {
+        return wrong("env", "names that are not empty and have no `=`, and values without NUL");
+    }
+    let mut words = of.command.iter().chain(&of.checkpoint_command).chain(&of.restore_command).chain(&of.workdir);
+    if words.any(|word| word.contains('\0')) {
+        return wrong("command", "words without NUL");
+    }
+    if of.memory_gib.is_some_and(|gib| gib > MEMORY_GIB_MAX) {
+        return wrong("memory_gib", &format!("at most {MEMORY_GIB_MAX}"));
+    }
+    if of.cpus.is_some_and(|cpus| cpus > CPUS_MAX) {
+        return wrong("cpus", &format!("at most {CPUS_MAX}"));
+    }
+    Ok(())
+}
+
 /// Reads `1-10`, `0,3,7`, `1-100:10%5`.
 fn array(text: &str) -> Answer<(Vec<u32>, Option<u32>)> {
     let wrong = || {
@@ -261,6 +291,10 @@ fn array(text: &str) -> Answer<(Vec<u32>, Option<u32>)> {
         }
         all.extend((from..=to).step_by(step));
     }
+    let distinct: std::collections::BTreeSet<&u32> = all.iter().collect();
+    if distinct.len() < all.len() {
+        return Err(Problem::new(Code::Invalid, format!("array = \"{text}\": an index is there twice")));
+    }
     Ok((all, at_most))
 }
 
@@ -273,6 +307,7 @@ mod tests {
         assert_eq!(array("1-4%2").unwrap(), (vec![1, 2, 3, 4], Some(2)));
         assert_eq!(array("0,3,7").unwrap(), (vec![0, 3, 7], None));
         assert_eq!(array("1-9:4").unwrap(), (vec![1, 5, 9], None));
+        assert!(array("1,1").unwrap_err().message.contains("an index is there twice"));
         for wrong in ["", "x", "4-1", "1-4%0", "1-4%", "1-", "0-4294967295", "1-5:0"] {
             assert!(array(wrong).unwrap_err().message.contains("expected indexes"), "{wrong}");
         }

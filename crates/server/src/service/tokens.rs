@@ -70,7 +70,7 @@ impl Service {
     /// Makes a token; it counts when it is on disk.
     pub(super) fn make_token(&mut self, who: &Who, request: TokenRequest) -> Answer<NewToken> {
         Service::administrator(who, "making tokens")?;
-        if request.user.trim().is_empty() || request.user == "*" {
+        if !super::budgets::is_user(&request.user) || request.user == "*" {
             return Err(Problem::new(Code::Invalid, format!("user = \"{}\": expected a user's name", request.user)));
         }
         let secret = secret()?;

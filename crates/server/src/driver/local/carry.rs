@@ -1,13 +1,16 @@
 //! What the driver does for a lease between its launch and its end: a supervisor, and what that can no longer do.
 
 use super::lease::{Carrier, Lease};
-use super::process::{kill_all, marked};
+use super::leases;
+use super::process::{kill_all, marked, strays};
 use super::status::now;
 use super::worker::Worker;
 use crate::driver::{End, Report};
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::Stdio;
 use stipend_core::event::Exit;
 use stipend_core::id::LeaseId;
@@ -68,6 +71,9 @@ impl Worker {
     /// Reads what is new of a lease, and does what its supervisor can no longer do.
     pub(super) fn look_at(&mut self, lease: LeaseId) {
         let Some(known) = self.leases.get_mut(&lease) else { return };
+        if !known.folder.0.is_dir() {
+            return self.without_folder(lease);
+        }
         let carrier = match known.look(|report| self.reports.report(report)) {
             Ok(carrier) => carrier,
             Err(error) => return tracing::error!(%lease, %error, "cannot read what happened to a lease"),
@@ -81,6 +87,23 @@ impl Worker {
             Carrier::NotYet => self.never_began(lease, &io::Error::other("its supervisor ends at once; see supervisor.log")),
             Carrier::Died => self.bury(lease),
         }
+    }
+
+    /// Somebody took the folder of a lease away: nothing can be known of it any more, so it ends, with all its processes.
+    fn without_folder(&mut self, lease: LeaseId) {
+        if self.kill_strays(Some(lease)) > 0 {
+            return;
+        }
+        tracing::error!(%lease, "the folder of a lease is gone; what ran in it was killed");
+        self.leases.remove(&lease);
+        self.report_end(lease, Some(End { exit: Exit::Infrastructure, at: now(), code: None, signal: None }));
+    }
+
+    /// Kills what runs for leases that are not here, or for this one; how much was still there.
+    pub(super) fn kill_strays(&self, but: Option<LeaseId>) -> usize {
+        let known: BTreeSet<&Path> =
+            self.leases.iter().filter(|(lease, _)| Some(**lease) != but).map(|(_, known)| known.folder.0.as_path()).collect();
+        kill_all(|| strays(&leases(&self.settings.data), &known))
     }
 
     /// Ends what a supervisor left that died. The end is written when nothing is left.

@@ -2,6 +2,7 @@
 
 use crate::record::Program;
 use nix::unistd::{Uid, User};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// What is missing, if something is.
@@ -20,11 +21,19 @@ pub(super) fn check(program: &Program) -> Result<(), String> {
     }
     let [command, ..] = &program.command[..] else { return Err("command: it is empty; give a program and its arguments".into()) };
     let path = program.env.get("PATH").cloned().or_else(|| std::env::var("PATH").ok()).unwrap_or_default();
-    if found(command, workdir, &path).is_none() {
+    let found = found(command, workdir, &path);
+    if let Some(file) = found.as_ref().filter(|file| !is_executable(file)) {
+        return Err(format!("command: {} is not executable; chmod +x makes it so", file.display()));
+    }
+    if found.is_none() {
         let place = if command.contains('/') { String::new() } else { format!(", nor in PATH={path}") };
         return Err(format!("command: there is no program `{command}` in {}{place}", workdir.display()));
     }
     Ok(())
+}
+
+fn is_executable(file: &Path) -> bool {
+    std::fs::metadata(file).is_ok_and(|about| about.permissions().mode() & 0o111 != 0)
 }
 
 /// Where a command is: by its path from the working directory, else in the folders of `PATH`.
@@ -49,6 +58,7 @@ mod tests {
         assert_eq!(check(&program("/bin/sh", "/")), Ok(()));
         assert_eq!(check(&program("bin/sh", "/")), Ok(()));
         assert!(check(&program("no-such-program", "/")).unwrap_err().contains("there is no program `no-such-program` in /, nor in PATH="));
+        assert!(check(&program("/etc/passwd", "/")).unwrap_err().contains("chmod +x"));
         assert!(check(&program("/no/such", "/")).unwrap_err().contains("there is no program `/no/such`"));
         assert!(check(&program("sh", "/no/such/folder")).unwrap_err().contains("there is no such folder"));
         assert!(check(&program("sh", "relative")).unwrap_err().contains("expected an absolute path"));

@@ -156,6 +156,17 @@ impl Driver for Local {
         self.nodes.clone()
     }
 
+    fn last_workload(&self) -> Option<u32> {
+        let of_lease = |name: &str| folder::parse(name).map(|lease| lease.workload.0);
+        let highest = |path: PathBuf, number: &dyn Fn(&str) -> Option<u32>| {
+            let names = fs::read_dir(path).into_iter().flatten().flatten().filter_map(|entry| entry.file_name().into_string().ok());
+            names.filter_map(|name| number(&name)).max()
+        };
+        let checkpoints = highest(self.data.join("checkpoints"), &|name| name.parse().ok());
+        let kept = highest(kept::folder(&self.data), &of_lease);
+        highest(leases(&self.data), &of_lease).max(checkpoints).max(kept)
+    }
+
     fn check(&self, program: &Program) -> Result<(), String> {
         check::check(program)
     }

@@ -75,6 +75,25 @@ pub(super) fn marked(groups: &[(i32, u64)], variable: &str, value: &Path) -> Vec
     all().into_iter().filter(|process| !process.zombie && (groups.contains(&process.group) || carries(process))).collect()
 }
 
+/// All living processes of leases whose folders, below `leases`, are none of `known`: workloads by the variable that they were started with,
+/// supervisors by their last argument.
+pub(super) fn strays(leases: &Path, known: &BTreeSet<&Path>) -> Vec<Process> {
+    let is_stray = |path: &[u8]| {
+        let path = Path::new(std::ffi::OsStr::from_bytes(path));
+        path.parent() == Some(leases) && !known.contains(path)
+    };
+    let of_stray = |process: &Process| {
+        let read = |what: &str| fs::read(format!("/proc/{}/{what}", process.pid)).unwrap_or_default();
+        let environment = read("environ");
+        let variables = environment.split(|&byte| byte == 0).filter_map(|entry| entry.strip_prefix(b"STIPEND_LEASE_DIR="));
+        let command = read("cmdline");
+        let mut arguments = command.split(|&byte| byte == 0).filter(|argument| !argument.is_empty());
+        let supervises = arguments.any(|argument| argument == b"supervise");
+        variables.into_iter().any(is_stray) || supervises && arguments.last().is_some_and(is_stray)
+    };
+    all().into_iter().filter(|process| !process.zombie && of_stray(process)).collect()
+}
+
 /// Kills all that `find` finds. They are stopped first, until no new one appears: what is stopped cannot start others.
 pub(super) fn kill_all(find: impl Fn() -> Vec<Process>) -> usize {
     /// Whoever starts processes faster than this finds them is killed as far as seen, and the caller comes again.

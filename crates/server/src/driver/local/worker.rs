@@ -39,6 +39,9 @@ pub(super) enum Input {
     Quit,
 }
 
+/// So often the processes of unknown leases are looked for before a process that does not die is left behind.
+const STRAY_PASSES: u32 = 50;
+
 pub(super) struct Worker {
     pub(super) settings: Settings,
     pub(super) kept: Kept,
@@ -95,6 +98,13 @@ impl Worker {
             let mut found = Lease::new(lease, folder, order.epoch, order.members);
             found.read(|_| {})?;
             self.leases.insert(lease, found);
+        }
+        // What runs for a lease that nobody knows any more would run beside its next attempt.
+        for _ in 0..STRAY_PASSES {
+            if self.kill_strays(None) == 0 {
+                break;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(20));
         }
         Ok(())
     }

@@ -16,6 +16,9 @@ use std::process::Command;
 /// In the environment of the process that becomes a member: which of its commands.
 const ASKED: &str = "STIPEND_BECOME";
 
+/// Of the daemon's own environment, what other users' workloads inherit, beside the search path.
+const SHARED: [&str; 3] = ["LANG", "LC_ALL", "TZ"];
+
 /// As a shell does when it cannot start a command.
 const CANNOT_START: i32 = 127;
 
@@ -55,7 +58,9 @@ impl Other {
             Which::Checkpoint => "checkpoint",
         };
         let User { name, dir, shell, .. } = &self.0;
-        start.env("USER", name).env("LOGNAME", name).env("HOME", dir).env("SHELL", shell).env_remove("XDG_RUNTIME_DIR");
+        // What the daemon's environment holds, tokens for instance, is not another user's.
+        start.env_clear().envs(std::env::vars_os().filter(|(key, _)| SHARED.iter().any(|shared| key == shared)));
+        start.env("USER", name).env("LOGNAME", name).env("HOME", dir).env("SHELL", shell);
         start.env(ASKED, word);
         start
     }
