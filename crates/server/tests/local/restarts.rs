@@ -57,6 +57,24 @@ fn a_supervisor_that_died_while_nobody_looked_is_found_out_later() {
 }
 
 #[test]
+fn what_runs_in_a_folder_that_was_taken_away_is_ended() {
+    let mut engine = Engine::new();
+    let path = engine.data.display().to_string();
+    engine.launch(script(lease(1, 1), &format!("echo $$ > {path}/one; exec sleep 1000")));
+    let one = engine.file("one");
+    std::fs::remove_dir_all(engine.folder(lease(1, 1))).expect("it is there");
+    engine.ends(lease(1, 1), Exit::Infrastructure, None, None);
+    assert!(!lives(&one));
+    // Also where nobody looks at that moment: its next attempt would run beside it.
+    engine.launch(script(lease(2, 1), &format!("echo $$ > {path}/two; exec sleep 1000")));
+    let two = engine.file("two");
+    engine.driver = None;
+    std::fs::remove_dir_all(engine.folder(lease(2, 1))).expect("it is there");
+    engine.restart();
+    assert!(engine.observe().is_empty() && !lives(&two));
+}
+
+#[test]
 fn a_process_that_only_has_the_same_number_is_left_alone() {
     let mut engine = Engine::new();
     engine.launch(script(lease(1, 1), "exec sleep 1000"));
