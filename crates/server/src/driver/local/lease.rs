@@ -152,7 +152,9 @@ impl Lease {
         let entries = std::fs::read_dir(&self.folder.0).into_iter().flatten().flatten();
         let changed = entries.filter_map(|entry| entry.metadata().ok()?.modified().ok());
         let millis = changed.filter_map(|at| i64::try_from(at.duration_since(std::time::UNIX_EPOCH).ok()?.as_millis()).ok());
-        millis.max().map_or_else(now, |at| Time(at.min(now().0)))
+        let sign = millis.max().map_or_else(now, |at| Time(at.min(now().0)));
+        // Times of files are some milliseconds coarse, and may lie before what was written into them.
+        [self.running_since, self.checkpoint, self.input].into_iter().flatten().fold(sign, Time::max)
     }
 
     pub(super) fn observed(&self) -> ObservedLease {
