@@ -89,7 +89,7 @@ pub(super) fn strays(leases: &Path, known: &BTreeSet<&Path>) -> Vec<Process> {
         let command = read("cmdline");
         let mut arguments = command.split(|&byte| byte == 0).filter(|argument| !argument.is_empty());
         let supervises = arguments.any(|argument| argument == b"supervise");
-        variables.into_iter().any(is_stray) || supervises && arguments.last().is_some_and(is_stray)
+        variables.into_iter().any(is_stray) || supervises && arguments.next_back().is_some_and(is_stray)
     };
     all().into_iter().filter(|process| !process.zombie && of_stray(process)).collect()
 }
