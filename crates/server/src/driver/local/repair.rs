@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::io::{self, Read};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
+use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -13,6 +14,9 @@ const TIME_MAX: Duration = Duration::from_secs(3600);
 
 /// How often it is asked whether a command has ended.
 const ASK_EVERY: Duration = Duration::from_millis(50);
+
+/// So long its last words are waited for.
+const LAST_WORDS_MAX: Duration = Duration::from_secs(2);
 
 /// So much of what a command said is shown when it fails, in bytes.
 const SAID_MAX: usize = 300;
@@ -65,7 +69,10 @@ fn run(what: &str, command: &[String], node: &str, reason: &str) -> Result<(), S
     // Read on, so that it never waits for us; it ends when nobody holds the pipe.
     let tail = Arc::new(Mutex::new(Vec::new()));
     let kept = Arc::clone(&tail);
+    let (all, all_is_read) = channel::<()>();
     std::thread::spawn(move || {
+        // Dropped at the end of the output.
+        let _all = all;
         let mut bytes = [0; 4096];
         while let Ok(count @ 1..) = said.read(&mut bytes) {
             let mut tail = kept.lock().unwrap_or_else(PoisonError::into_inner);
@@ -89,6 +96,8 @@ fn run(what: &str, command: &[String], node: &str, reason: &str) -> Result<(), S
     if status.success() {
         return Ok(());
     }
+    // Its end may be seen before its last words are; whoever it left behind may hold the pipe for ever.
+    let _ = all_is_read.recv_timeout(LAST_WORDS_MAX);
     let tail = tail.lock().unwrap_or_else(PoisonError::into_inner);
     let tail = String::from_utf8_lossy(&tail);
     let last = tail.trim().lines().last().map_or_else(String::new, |last| format!(": {last}"));
