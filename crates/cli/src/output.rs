@@ -54,6 +54,14 @@ pub(crate) fn json(value: &impl Serialize) -> anyhow::Result<()> {
     text(&serde_json::to_string_pretty(value)?)
 }
 
+/// Prints a value in the form that was asked for; `table` makes it a text for people.
+pub(crate) fn data(format: Format, value: &impl Serialize, table: impl FnOnce() -> String) -> anyhow::Result<()> {
+    match format {
+        Format::Table => text(&table()),
+        Format::Json => json(value),
+    }
+}
+
 /// Says something beside the data, on stderr.
 pub(crate) fn note(text: &str) {
     // Nothing is left to be done about a closed stderr.

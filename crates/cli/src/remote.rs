@@ -36,7 +36,7 @@ impl Remote {
 
     /// A way to ask it. Nothing is sent yet.
     pub(crate) fn daemon(&self) -> Result<Daemon, Failure> {
-        let socket = || format!("unix:{}", data_folder().join("stipend.sock").display());
+        let socket = || format!("unix:{}", stipend_server::serve::socket(&data_folder()).display());
         Daemon::at(self.server.clone().unwrap_or_else(socket), self.token()?)
     }
 

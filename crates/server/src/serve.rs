@@ -3,7 +3,7 @@
 use crate::config::{Config, ConfigError};
 use crate::driver::local::{self, Local, Settings};
 use crate::driver::{Driver, EngineNode, Reports};
-use crate::http::{Listeners, Server};
+use crate::http::{Listeners, Server, account};
 use crate::service::{self, StartError, Started};
 use crate::store::{Store, StoreError};
 use crate::wire::token::NewToken;
@@ -88,7 +88,7 @@ impl Daemon {
         let settings = settings(&data, &config);
         let driver = |reports: Arc<dyn Reports>| Ok(Box::new(Local::start(settings, reports)?) as Box<dyn Driver>);
         let daemon_config = config.daemon.clone();
-        let started = service::start((store, restored), config, &account(), driver)?;
+        let started = service::start((store, restored), config, &account(nix::unistd::geteuid()), driver)?;
         let server = Server::start(started.handle.clone(), &data, &daemon_config, listeners)?;
         Ok(Daemon { first_token: started.first_token.clone(), address: server.address(), socket, started, server })
     }
@@ -135,12 +135,6 @@ fn settings(data: &Path, config: &Config) -> Settings {
         idle_after: config.daemon.idle_after.0,
         ..Settings::new(data.to_owned(), nodes, are_virtual)
     }
-}
-
-/// The name of the account that the daemon runs under.
-fn account() -> String {
-    let uid = nix::unistd::geteuid();
-    nix::unistd::User::from_uid(uid).ok().flatten().map_or_else(|| uid.to_string(), |user| user.name)
 }
 
 /// This machine as one node, and whether its GPUs are virtual, for want of real ones.

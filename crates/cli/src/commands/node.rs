@@ -117,10 +117,7 @@ impl NodeCommand {
 
 impl To {
     fn print(&self, nodes: &[Node]) -> Outcome {
-        match self.format {
-            Format::Table => output::text(&table(nodes, now_ms()).text(output::width()))?,
-            Format::Json => output::json(&nodes)?,
-        }
+        output::data(self.format, &nodes, || table(nodes, now_ms()).text(output::width()))?;
         Ok(Answer::Yes)
     }
 }

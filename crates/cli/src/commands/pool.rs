@@ -33,10 +33,7 @@ impl PoolCommand {
     pub(super) fn run(self) -> Outcome {
         let PoolCommand::List(list) = self;
         let pools = list.remote.daemon()?.get::<Vec<Pool>>("/v1/pools")?;
-        match list.format {
-            Format::Table => output::text(&table(&pools).text(output::width()))?,
-            Format::Json => output::json(&pools)?,
-        }
+        output::data(list.format, &pools, || table(&pools).text(output::width()))?;
         Ok(Answer::Yes)
     }
 }

@@ -35,10 +35,7 @@ const MARGIN: usize = 10;
 impl Show {
     pub(super) fn run(self) -> Outcome {
         let workload = self.remote.daemon()?.get::<Workload>(&format!("/v1/workloads/{}", self.id.0))?;
-        match self.format {
-            Format::Table => output::text(&page(&workload, now_ms(), output::width()))?,
-            Format::Json => output::json(&workload)?,
-        }
+        output::data(self.format, &workload, || page(&workload, now_ms(), output::width()))?;
         Ok(Answer::Yes)
     }
 }

@@ -126,10 +126,7 @@ impl Create {
 
 impl To {
     fn print(&self, tokens: &[Token]) -> Outcome {
-        match self.format {
-            Format::Table => output::text(&table(tokens, now_ms()).text(output::width()))?,
-            Format::Json => output::json(&tokens)?,
-        }
+        output::data(self.format, &tokens, || table(tokens, now_ms()).text(output::width()))?;
         Ok(Answer::Yes)
     }
 }

@@ -52,10 +52,7 @@ impl WhatIfCommand {
         let mut request: WhatIfRequest = parse_part(&self.file.display().to_string(), &text)?;
         request.days = self.days.or(request.days);
         let answer = self.remote.daemon()?.post::<WhatIf>("/v1/whatif", &request, &[])?;
-        match self.format {
-            Format::Table => output::text(&page(&answer, now_ms(), output::width()))?,
-            Format::Json => output::json(&answer)?,
-        }
+        output::data(self.format, &answer, || page(&answer, now_ms(), output::width()))?;
         Ok(Answer::Yes)
     }
 }

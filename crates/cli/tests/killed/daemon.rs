@@ -1,10 +1,11 @@
 //! A daemon that is killed and started again, and all that it left running.
 
+use crate::process::{program, serve, start};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::path::PathBuf;
+use std::process::{Child, Command};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 use stipend_server::client::Client;
@@ -63,7 +64,7 @@ impl Daemon {
         std::fs::create_dir_all(folder.join("runs")).expect("a new folder");
         std::fs::write(folder.join("stipend.toml"), CONFIG).expect("there is room");
         std::fs::write(folder.join("program.sh"), PROGRAM).expect("there is room");
-        let process = serve(&folder);
+        let process = start(serve(&folder), &folder);
         let daemon = Daemon { folder, process };
         daemon.until_it_answers();
         daemon
@@ -79,12 +80,12 @@ impl Daemon {
     }
 
     pub(crate) fn serve(&mut self) {
-        self.process = serve(&self.folder);
+        self.process = start(serve(&self.folder), &self.folder);
     }
 
     /// Starts it where no file may grow beyond so many KiB: each write past that fails, as on a full disk.
     pub(crate) fn serve_without_room(&mut self, kib: u32) {
-        let served = serve_command(&self.folder);
+        let served = serve(&self.folder);
         let mut command = Command::new("sh");
         // In blocks of 512 bytes; whoever ignores the signal gets an error instead.
         let script = format!("trap '' XFSZ; ulimit -f {}; exec \"$0\" \"$@\"", kib * 2);
@@ -175,28 +176,4 @@ impl Drop for Daemon {
 fn end(pid: i32) {
     // It may have ended by itself.
     let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
-}
-
-fn program(folder: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_stipend"));
-    command.current_dir(folder).stdin(Stdio::null());
-    for variable in ["STIPEND_TOKEN", "STIPEND_DATA", "STIPEND_SERVER"] {
-        command.env_remove(variable);
-    }
-    command
-}
-
-fn serve_command(folder: &Path) -> Command {
-    let mut command = program(folder);
-    command.args(["serve", "--listen", "none", "--config", "stipend.toml", "--data"]).arg(folder.join("data"));
-    command
-}
-
-fn serve(folder: &Path) -> Child {
-    start(serve_command(folder), folder)
-}
-
-fn start(mut command: Command, folder: &Path) -> Child {
-    let log = std::fs::File::options().create(true).append(true).open(folder.join("daemon.log")).expect("there is room");
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log).spawn().expect("the program starts")
 }

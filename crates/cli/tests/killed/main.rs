@@ -7,6 +7,8 @@ mod daemon;
 mod dice;
 mod full;
 mod load;
+#[path = "../lab/process.rs"]
+mod process;
 mod verdict;
 
 use daemon::Daemon;

@@ -1,8 +1,11 @@
 //! A daemon for one test, and the program that asks it.
 
+mod process;
+
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use std::path::{Path, PathBuf};
+use process::{program, serve, start};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -61,7 +64,7 @@ impl Lab {
         std::fs::create_dir(&folder).expect("a new folder");
         std::fs::write(folder.join("stipend.toml"), config).expect("there is room");
         let data = folder.join("data").to_str().expect("a path in UTF-8").to_owned();
-        let daemon = serve(&folder, &data);
+        let daemon = start(serve(&folder), &folder);
         let lab = Lab { folder, data, daemon };
         lab.until_it_answers();
         lab
@@ -74,7 +77,7 @@ impl Lab {
 
     /// Starts the daemon again.
     pub(crate) fn serve(&mut self) {
-        self.daemon = serve(&self.folder, &self.data);
+        self.daemon = start(serve(&self.folder), &self.folder);
         self.until_it_answers();
     }
 
@@ -150,22 +153,6 @@ pub(crate) fn words(lab: &Lab, typed: &[&str]) -> Vec<String> {
     let mut command = lab.command(&["--", "stipend"]);
     command.args(typed).env("STIPEND_COMPLETE", "bash").env("_CLAP_COMPLETE_INDEX", typed.len().to_string()).env("_CLAP_IFS", "\n");
     said(&mut command).stdout.lines().map(str::to_owned).collect()
-}
-
-fn program(folder: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_stipend"));
-    command.current_dir(folder).stdin(Stdio::null());
-    for variable in ["STIPEND_TOKEN", "STIPEND_DATA", "STIPEND_SERVER"] {
-        command.env_remove(variable);
-    }
-    command
-}
-
-fn serve(folder: &Path, data: &str) -> Child {
-    let log = std::fs::File::options().create(true).append(true).open(folder.join("daemon.log")).expect("there is room");
-    let mut command = program(folder);
-    command.args(["serve", "--listen", "none", "--config", "stipend.toml", "--data", data]);
-    command.stdout(Stdio::null()).stderr(log).spawn().expect("the program starts")
 }
 
 fn said(command: &mut Command) -> Said {

@@ -25,9 +25,13 @@ pub(super) struct Known(pub Who);
 
 /// A local account by its number: whoever the daemon runs as, and root, may do everything; others what the tree says of their account's name.
 pub(super) fn local_account(uid: u32) -> Peer {
-    let name = User::from_uid(Uid::from_raw(uid)).ok().flatten().map_or_else(|| format!("uid-{uid}"), |user| user.name);
     let role = if uid == 0 || Uid::effective().as_raw() == uid { Role::Admin } else { Role::User };
-    Peer(Who { user: name, role })
+    Peer(Who { user: account(Uid::from_raw(uid)), role })
+}
+
+/// What a local account is called here: its name, or `uid-1000` where it has none.
+pub(crate) fn account(uid: Uid) -> String {
+    User::from_uid(uid).ok().flatten().map_or_else(|| format!("uid-{uid}"), |user| user.name)
 }
 
 /// Finds out who asks, and refuses whoever asks too often. Whether somebody unknown may ask is for the route to say.

@@ -27,6 +27,7 @@ mod webhook;
 mod whatif;
 mod workloads;
 
+pub(crate) use access::account;
 pub use listen::Listeners;
 
 use crate::config::DaemonConfig;

@@ -27,9 +27,9 @@ impl Service {
     /// The entry as a line of the event log.
     fn line(&mut self, at: Time, entry: &Entry) {
         let event = log::event(entry, &self.labels());
+        let name = event.name().to_string();
         let whole = log::line::Line { v: (self.next_line == 1).then_some(log::line::VERSION), t_ms: at.0, event };
         let json = serde_json::to_string(&whole).expect("a line is plain data");
-        let name = json.split("\"event\":\"").nth(1).and_then(|rest| rest.split('"').next()).unwrap_or_default().to_string();
         let line = Line { seq: self.next_line, t_ms: at.0, event: name, workload: workload_of(entry).map(|id| id.0), json };
         self.next_line += 1;
         self.batch.lines.push(line);

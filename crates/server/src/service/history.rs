@@ -10,7 +10,7 @@ use stipend_core::explain::Names;
 use stipend_core::id::WorkloadId;
 use stipend_core::quantity::Time;
 use stipend_sim::explain::{Ended, Explained, Moment, Preemption, Request};
-use stipend_sim::log::line::{LogEvent, Occupancy, Outcome};
+use stipend_sim::log::line::{LogEvent, Occupancy};
 
 /// So many moments are shown; of more the first and the last.
 const MOMENTS_MAX: usize = 40;
@@ -109,7 +109,7 @@ impl Picture {
             LogEvent::Reserved(of) => format!("promised to start by {} at the latest", time(of.latest_start_ms)),
             LogEvent::Unreserved(_) => "its promise is over".into(),
             LogEvent::Ended(of) => {
-                let (outcome, lost_gpu_hours) = (words(of.outcome), of.lost_gpu_ms as f64 / 3_600_000.0);
+                let (outcome, lost_gpu_hours) = (of.outcome.text(), of.lost_gpu_ms as f64 / 3_600_000.0);
                 let ended = Ended { at: labels.time(at), at_ms: at.0, outcome: outcome.into(), by: of.by.clone(), lost_gpu_hours };
                 explained.ended = Some(ended);
                 if of.by == "itself" { outcome.into() } else { format!("{outcome}, by {}", of.by) }
@@ -118,17 +118,5 @@ impl Picture {
             _ => return,
         };
         explained.history.push(Moment { at: labels.time(at), at_ms: at.0, text });
-    }
-}
-
-fn words(outcome: Outcome) -> &'static str {
-    match outcome {
-        Outcome::Completed => "completed",
-        Outcome::Failed => "failed",
-        Outcome::Preempted => "preempted",
-        Outcome::Cancelled => "cancelled",
-        Outcome::TimedOut => "stopped at its time limit",
-        Outcome::NodeLost => "lost with its node",
-        Outcome::StartTimeout => "did not start in time",
     }
 }

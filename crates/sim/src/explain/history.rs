@@ -3,7 +3,7 @@
 use super::answer::{Ended, Moment, Preemption};
 use crate::job::Job;
 use crate::labels::Labels;
-use crate::log::licence;
+use crate::log::{self, licence};
 use crate::observer::Observer;
 use crate::refusal::Refusal;
 use std::sync::Arc;
@@ -79,7 +79,7 @@ impl<'a> History<'a> {
     }
 
     fn ended(&mut self, at: Time, outcome: Outcome, by: &By, lost_gpu_hours: f64) {
-        let outcome = outcome_text(outcome).to_owned();
+        let outcome = log::outcome(outcome).text().to_owned();
         let lost = if lost_gpu_hours == 0.0 { String::new() } else { format!(", {lost_gpu_hours:.2} GPU-h lost") };
         let cause = if *by == By::Itself { String::new() } else { format!(", by {}", by.text(self.names)) };
         self.note(at, format!("{outcome}{cause}{lost}"));
@@ -154,17 +154,5 @@ impl Observer for History<'_> {
             }
             _ => {}
         }
-    }
-}
-
-fn outcome_text(outcome: Outcome) -> &'static str {
-    match outcome {
-        Outcome::Completed => "completed",
-        Outcome::Failed => "failed",
-        Outcome::Preempted => "preempted",
-        Outcome::Cancelled => "cancelled",
-        Outcome::TimedOut => "stopped at its time limit",
-        Outcome::NodeLost => "lost with its node",
-        Outcome::StartTimeout => "did not start in time",
     }
 }

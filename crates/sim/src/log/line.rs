@@ -36,6 +36,13 @@ macro_rules! events {
         }
 
         impl LogEvent {
+            /// What it is called.
+            pub fn name(&self) -> &'static str {
+                match self {
+                    $(LogEvent::$variant(_) => $name,)*
+                }
+            }
+
             /// Reads the fields of the event called `name`; `None` if there is no such event.
             pub fn parse(name: &str, text: &str) -> Option<serde_json::Result<LogEvent>> {
                 match name {
@@ -115,6 +122,21 @@ words! {
     UnreservedCause { Started, Owner, Budget, NodesLost }
     /// The order of a leaf's own work.
     Order { Priority, Fifo, ShortestContract }
+}
+
+impl Outcome {
+    /// For people.
+    pub fn text(self) -> &'static str {
+        match self {
+            Outcome::Completed => "completed",
+            Outcome::Failed => "failed",
+            Outcome::Preempted => "preempted",
+            Outcome::Cancelled => "cancelled",
+            Outcome::TimedOut => "stopped at its time limit",
+            Outcome::NodeLost => "lost with its node",
+            Outcome::StartTimeout => "did not start in time",
+        }
+    }
 }
 
 /// Which GPUs: node labels with GPU numbers, in the order of the core's node numbers.

@@ -58,10 +58,7 @@ impl History {
 impl Withdraw {
     pub(super) fn run(self) -> Outcome {
         let changeset = self.to.remote.daemon()?.delete::<Changeset>(&format!("/v1/changesets/{}", self.id))?;
-        match self.to.format {
-            Format::Table => output::text(&told(&changeset, now_ms(), output::width()))?,
-            Format::Json => output::json(&changeset)?,
-        }
+        output::data(self.to.format, &changeset, || told(&changeset, now_ms(), output::width()))?;
         Ok(Answer::Yes)
     }
 }

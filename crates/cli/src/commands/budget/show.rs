@@ -4,7 +4,7 @@ use super::To;
 use super::tree::{limits, percent};
 use crate::failure::{Answer, Failure, Outcome};
 use crate::names;
-use crate::output::{self, Format};
+use crate::output;
 use crate::table::wrap;
 use clap::Args;
 use stipend_server::wire::budget::{Budget, Tree};
@@ -32,10 +32,7 @@ impl Show {
     pub(super) fn run(self) -> Outcome {
         let tree = super::tree(&self.to.remote.daemon()?)?;
         let budget = find(&tree, &self.path)?;
-        match self.to.format {
-            Format::Table => output::text(&page(budget, output::width()))?,
-            Format::Json => output::json(budget)?,
-        }
+        output::data(self.to.format, budget, || page(budget, output::width()))?;
         Ok(Answer::Yes)
     }
 }

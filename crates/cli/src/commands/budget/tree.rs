@@ -3,7 +3,7 @@
 use super::To;
 use crate::failure::{Answer, Outcome};
 use crate::names;
-use crate::output::{self, Format};
+use crate::output;
 use crate::table::{Column, Table};
 use clap::Args;
 use stipend_server::wire::budget::{Budget, BudgetInPool, Tree};
@@ -39,10 +39,7 @@ impl TreeCommand {
             let from = super::show::find(&tree, from)?.path.clone();
             tree.budgets.retain(|budget| budget.path == from || is_below(&budget.path, &from));
         }
-        match self.to.format {
-            Format::Table => output::text(&table(&tree).text(output::width()))?,
-            Format::Json => output::json(&tree)?,
-        }
+        output::data(self.to.format, &tree, || table(&tree).text(output::width()))?;
         Ok(Answer::Yes)
     }
 }

@@ -64,7 +64,7 @@ impl Lab {
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
         // A group of its own: Ctrl-C is for the demonstration, which ends the daemon when its work has ended.
         let child = command.process_group(0).spawn().context("the daemon cannot be started")?;
-        let remote = Remote { server: Some(format!("unix:{}", data.join("stipend.sock").display())), token_file: None };
+        let remote = Remote { server: Some(format!("unix:{}", stipend_server::serve::socket(&data).display())), token_file: None };
         let mut lab = Lab { folder, child, interrupts, daemon: remote.daemon()? };
         match lab.until(PATIENCE, |lab| lab.daemon.text("/readyz").is_ok() || lab.has_ended()) {
             Ok(true) if !lab.has_ended() => Ok(lab),

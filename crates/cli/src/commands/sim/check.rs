@@ -44,10 +44,7 @@ impl Check {
         };
         let audited = simulation::audit(log).map_err(|failure| failure.context(format!("{file} is no whole event log")).hint(HINT));
         let report = audited?;
-        match self.format {
-            Format::Table => output::text(&format!("{report}\n{}", verdict(&report)))?,
-            Format::Json => output::json(&report)?,
-        }
+        output::data(self.format, &report, || format!("{report}\n{}", verdict(&report)))?;
         Ok(if report.is_clean() { Answer::Yes } else { Answer::No })
     }
 }

@@ -57,10 +57,7 @@ impl Explain {
         drop(part);
         drop(progress);
         let explained = explained?;
-        match self.format {
-            Format::Table => output::text(&explained.to_string())?,
-            Format::Json => output::json(&explained)?,
-        }
+        output::data(self.format, &explained, || explained.to_string())?;
         Ok(Answer::Yes)
     }
 }

@@ -79,10 +79,7 @@ impl Trace {
             ..Reading::default()
         };
         let found = simulation::overview(input, reading).map_err(|message| Failure::new(format!("{file}: {message}")).hint(HINT))?;
-        match self.format {
-            Format::Table => output::text(&overview(&file, &found))?,
-            Format::Json => output::json(&found)?,
-        }
+        output::data(self.format, &found, || overview(&file, &found))?;
         Ok(Answer::Yes)
     }
 }
