@@ -33,7 +33,7 @@ pub struct BudgetChange {
     /// The longest contract that may start here.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min_runtime_max: Option<PerPool<Option<Length>>>,
-    /// The order of a leaf's work: `priority`, `fifo` or `shortest-contract`.
+    /// The order of a leaf's work: `priority`, `fifo`, `shortest-contract` or `completion`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub order: Option<String>,
     /// Who may change its descendants.

@@ -261,6 +261,7 @@ mod tests {
             priority: 0,
             useful: Ppm::ONE,
             fails: 0.0,
+            families: 0,
         }
     }
 

@@ -153,6 +153,7 @@ impl Lab {
             priority: 0,
             useful: Ppm::ONE,
             fails: self.file.fails.value(),
+            families: self.file.families,
         }
     }
 }

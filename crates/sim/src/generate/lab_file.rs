@@ -44,6 +44,8 @@ pub(crate) struct LabFile {
     pub(crate) debug_think: Length,
     /// The part of all work that fails at its end.
     pub(crate) fails: Fraction,
+    /// Of how many families each user's gangs of one size are, each with a part of its own that fails. 0: all fail alike, and are of no family.
+    pub(crate) families: u32,
 }
 
 impl Default for LabFile {
@@ -67,6 +69,7 @@ impl Default for LabFile {
             think: Length(Span::minutes(15)),
             debug_think: Length(Span::minutes(125)),
             fails: part(0),
+            families: 0,
         }
     }
 }

@@ -217,6 +217,7 @@ impl StreamFile {
             priority: self.priority,
             useful: Ppm::ONE,
             fails: self.fails.value(),
+            families: 0,
         }
     }
 

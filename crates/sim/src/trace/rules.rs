@@ -258,6 +258,7 @@ impl Rules {
         let spec = WorkloadSpec {
             budget: self.budgets[row.team as usize],
             user: UserId(self.first_user + row.user),
+            family: None,
             pools: self.accepted(row).pools.clone(),
             gang: self.gang(row),
             min_runtime,
