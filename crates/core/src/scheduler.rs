@@ -11,8 +11,8 @@ use crate::ledger::Lapse;
 use crate::order::{Standings, standings_down_to};
 use crate::plan::Plan;
 use crate::pool::Pool;
-use crate::quantity::{Span, Standing, Time};
-use crate::record::{Estimate, Kin, Records};
+use crate::quantity::{Standing, Time};
+use crate::record::Records;
 use crate::submit::{check_in_pool, contract};
 use crate::table::Table;
 use crate::workload::{Phase, Workload};
@@ -143,13 +143,6 @@ impl Scheduler {
     /// The lowest workload number that was never used.
     pub fn next_workload(&self) -> WorkloadId {
         WorkloadId(self.next_workload)
-    }
-
-    /// What the past says of a live workload now; `None` if it has ended or never was.
-    pub fn estimate(&self, id: WorkloadId) -> Option<Estimate> {
-        let workload = self.workloads.get(id.0)?;
-        let running = workload.lease().and_then(|lease| lease.running).map_or(Span::ZERO, |running| self.now - running);
-        Some(self.records.estimate(Kin::from(&*workload.spec), workload.ran + running))
     }
 
     /// Where a waiting workload stands in each pool that it names and what stops it there, the binding limit first; of one that runs

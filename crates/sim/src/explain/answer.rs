@@ -12,6 +12,7 @@ use stipend_core::explain::{BudgetStanding, Names, Tier};
 use stipend_core::id::{PoolId, WorkloadId};
 use stipend_core::inquiry::{self, Answer, Run, Wait, WaitIn};
 use stipend_core::quantity::{GpuMs, Gpus, Span, Time};
+use stipend_core::record::Estimate;
 use stipend_core::spec::{OnPreempt, WorkloadSpec};
 
 /// What becomes of one workload at one moment.
@@ -35,6 +36,9 @@ pub struct Explained {
     pub request: Option<Request>,
     /// Where it stands, if it waits.
     pub waiting: Option<Waiting>,
+    /// What became of work like it, where that is known or counts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub past: Option<Past>,
     /// What it holds, if it runs.
     pub running: Option<Running>,
     /// How it ended, if it has.
@@ -70,6 +74,23 @@ pub struct Request {
     pub on_preempt: String,
     /// Its priority in its leaf.
     pub priority: i16,
+}
+
+/// What became of work like it, and what that says of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Past {
+    /// How many of its family completed, failed or reached their limit; 0: its user, its budget and all others tell of it.
+    pub outcomes: u32,
+    /// How likely it is to complete, in parts per million.
+    pub completes_ppm: u32,
+    /// The same, less one standard error.
+    pub completes_at_least_ppm: u32,
+    /// Half of such work ends before it has run so long.
+    pub runtime_p50_ms: i64,
+    /// And nine in ten.
+    pub runtime_p90_ms: i64,
+    /// In a budget of the order `completion`: it goes first as if it had been eligible so much longer.
+    pub head_start_ms: Option<i64>,
 }
 
 /// Where a waiting workload stands.
@@ -313,6 +334,7 @@ impl Explained {
             state: state.into(),
             request: None,
             waiting,
+            past: scheduler.past(id).and_then(|past| Past::new(&past)),
             running,
             ended: None,
             preemption: None,
@@ -357,6 +379,21 @@ impl Request {
             on_preempt: on_preempt.into(),
             priority: spec.priority,
         }
+    }
+}
+
+impl Past {
+    /// Nothing is said where nothing is known of its family and nothing hangs on it.
+    fn new(past: &inquiry::Past) -> Option<Past> {
+        let Estimate { outcomes, completes, completes_at_least, runtime_p50, runtime_p90, .. } = past.estimate;
+        (outcomes > 0 || past.head_start.is_some()).then_some(Past {
+            outcomes,
+            completes_ppm: completes.0,
+            completes_at_least_ppm: completes_at_least.0,
+            runtime_p50_ms: runtime_p50.0,
+            runtime_p90_ms: runtime_p90.0,
+            head_start_ms: past.head_start.map(|head_start| head_start.0),
+        })
     }
 }
 

@@ -46,6 +46,8 @@ pub(crate) struct LabFile {
     pub(crate) fails: Fraction,
     /// Of how many families each user's gangs of one size are, each with a part of its own that fails. 0: all fail alike, and are of no family.
     pub(crate) families: u32,
+    /// Whether the family of work tells how it ends, which no history can: the bound for comparisons. Needs `families`.
+    pub(crate) oracle: bool,
 }
 
 impl Default for LabFile {
@@ -70,6 +72,7 @@ impl Default for LabFile {
             debug_think: Length(Span::minutes(125)),
             fails: part(0),
             families: 0,
+            oracle: false,
         }
     }
 }

@@ -1,9 +1,10 @@
 //! How the workloads of a stream are drawn: size, work, contract.
 
+use super::families::Families;
 use crate::job::{Input, Job, checkpoint_default, start_default, unprotected_default};
-use crate::random::{Random, mix};
+use crate::random::Random;
 use std::sync::Arc;
-use stipend_core::id::{BudgetId, FamilyId, UserId};
+use stipend_core::id::{BudgetId, UserId};
 use stipend_core::quantity::{Ppm, Span};
 use stipend_core::spec::{Gang, OnPreempt, Pools, Start, WorkloadKind, WorkloadSpec};
 
@@ -39,10 +40,8 @@ pub(crate) struct Recipe {
     pub(crate) priority: i16,
     /// The part of its running time in which the work works.
     pub(crate) useful: Ppm,
-    /// The part that fails at its end.
-    pub(crate) fails: f64,
-    /// Of how many families a user's gangs of one size are, each with a part of its own that fails; 0: nobody can tell, and all fail alike.
-    pub(crate) families: u32,
+    /// How it fails.
+    pub(crate) families: Families,
 }
 
 /// Log-normal lengths between two bounds.
@@ -56,9 +55,6 @@ pub(crate) struct WorkLengths {
 
 /// People declare between 1.05 and 2.05 times what their work takes.
 const DECLARED: (f64, f64) = (1.05, 2.05);
-
-/// Tells the draw of a family's failures from its number.
-const FAILS: u64 = 0x6661_696c;
 
 impl Recipe {
     /// The mean number of GPUs of a gang.
@@ -82,8 +78,7 @@ impl Recipe {
         let work = if on_preempt == OnPreempt::End { drawn.min(self.end_max) } else { drawn };
         let choice = random.below(self.min_runtimes.len().max(1));
         let declared = (work.0 as f64 * random.between(DECLARED.0, DECLARED.1)) as i64;
-        let family = self.family(user, gang, drawn);
-        let fails = random.unit() < family.map_or(self.fails, |family| self.fails_of(family));
+        let (family, fails) = self.families.draw(user, gang, drawn.0.unsigned_abs(), random.unit());
         let whole = round_up(work);
         let limit = round_up(Span(declared)).min(self.end_max).max(whole);
         let min_runtime = match on_preempt {
@@ -127,18 +122,6 @@ impl Recipe {
             resumes: false,
             cancel_after: None,
         }
-    }
-
-    /// The family of what was drawn. It hangs on the drawn work, so that it takes no number of its own.
-    fn family(&self, user: UserId, gang: Gang, drawn: Span) -> Option<FamilyId> {
-        let number = drawn.0.unsigned_abs().checked_rem(self.families.into())?;
-        Some(FamilyId(mix(mix(u64::from(user.0) << 32 | u64::from(gang.gpus().0)) ^ number)))
-    }
-
-    /// The part of a family that fails: uⁿ of an even u, whose mean is the part of all that fails. Most families fail rarely, some nearly always.
-    fn fails_of(&self, family: FamilyId) -> f64 {
-        let even = (mix(family.0 ^ FAILS) >> 11) as f64 / (1u64 << 53) as f64;
-        if self.fails > 0.0 { libm::pow(even, 1.0 / self.fails - 1.0) } else { 0.0 }
     }
 
     /// Unallocated work has no contract, so none of it is `end` work.
@@ -187,8 +170,7 @@ mod tests {
             time_limit: None,
             priority: 0,
             useful: Ppm::ONE,
-            fails: 0.0,
-            families: 0,
+            families: Families::default(),
         }
     }
 

@@ -1,6 +1,8 @@
 //! How a trace's rows become contracts: what the file does not say, the scenario's rules say.
 
+use super::outcome::Outcome;
 use super::{Reading, Row, TeamFrom, Trace};
+use crate::generate::families::Families;
 use crate::job::{Job, checkpoint_default, start_default, unprotected_default};
 use crate::random::mix;
 use crate::scenario::length::{Fraction, Length};
@@ -51,6 +53,14 @@ pub(crate) struct TraceFile {
     pub(crate) resume: Option<Fraction>,
     /// The part of them that restarts; the rest ends. `end` work that is longer than the knob `end_max` restarts instead. Default 0.
     pub(crate) restart: Option<Fraction>,
+    /// The part of the rows whose end the file does not tell that fails at its end: invented, for logs without outcomes. Default 0.
+    pub(crate) fails: Option<Fraction>,
+    /// Of how many families each user's rows of one size are then, each with a part of its own that fails. Default 0: all fail alike.
+    #[serde(default)]
+    pub(crate) families: u32,
+    /// Whether the family of such a row tells how it ends, which no history can: the bound for comparisons. Default false.
+    #[serde(default)]
+    pub(crate) oracle: bool,
     /// The pools that its work accepts, the one it likes best first. Default: all that are counted in GPUs, in their order.
     pub(crate) pools: Option<Spanned<Vec<String>>>,
     /// The part of the rows without a contract of their own that is unallocated. Default 0.
@@ -111,6 +121,8 @@ pub(crate) struct Rules {
     pub(crate) first_user: u32,
     /// The bounds of expected run times, as multiples of the work.
     pub(crate) estimates: Option<(f64, f64)>,
+    /// How rows fail whose end the file does not tell.
+    pub(crate) families: Families,
     pub(crate) end_max: Span,
     /// Whether the nodes count CPUs, and memory.
     pub(crate) counted: (bool, bool),
@@ -173,6 +185,7 @@ impl TraceFile {
             terms: teams.iter().map(|team| self.terms(own(team).unwrap_or(&TeamFile::default()), knobs)).collect(),
             first_user,
             estimates: self.estimates.as_ref().map(|bounds| bounds.get_ref().map(Fraction::value)).map(|[low, high]| (low, high)),
+            families: Families { fails: self.fails.map_or(0.0, Fraction::value), count: self.families, oracle: self.oracle },
             end_max: knobs.end_max,
             counted: (nodes.iter().any(|node| node.cpus > 0), nodes.iter().any(|node| node.memory > 0)),
         }
@@ -255,12 +268,18 @@ impl Rules {
         };
         let expected_runtime = self.estimates.map(|(low, high)| times(low + (high - low) * chance(3)));
         let checkpoint_every = terms.checkpoint_every.unwrap_or_else(|| checkpoint_default(min_runtime));
+        let gang = self.gang(row);
+        let user = UserId(self.first_user + row.user);
+        let (family, fails) = match row.outcome {
+            Outcome::Unknown => self.families.draw(user, gang, mix(number as u64), chance(4)),
+            known => (None, known.fails()),
+        };
         let spec = WorkloadSpec {
             budget: self.budgets[row.team as usize],
-            user: UserId(self.first_user + row.user),
-            family: None,
+            user,
+            family,
             pools: self.accepted(row).pools.clone(),
-            gang: self.gang(row),
+            gang,
             min_runtime,
             time_limit,
             expected_runtime,
@@ -274,7 +293,7 @@ impl Rules {
         Job {
             spec: Arc::new(spec),
             work,
-            fails: row.outcome.fails(),
+            fails,
             checkpoint_every,
             unprotected_every,
             input: None,
@@ -326,6 +345,7 @@ mod tests {
             terms: vec![terms],
             first_user: 5,
             estimates: None,
+            families: Families::default(),
             end_max: Span::hours(24),
             counted: (true, false),
         }
