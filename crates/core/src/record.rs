@@ -58,9 +58,16 @@ struct Belief {
 }
 
 impl Belief {
-    /// Nothing is known: either end, at any time.
-    fn ignorant() -> Belief {
-        Belief { spread: [[WHOLE / (2 * BUCKETS as u64); 2]; BUCKETS], weight: 0 }
+    /// Either end, at the times at which work ends: nothing is known of which.
+    fn even(all: &Tally) -> Belief {
+        let at = |bucket: usize| u64::from(all.completed[bucket]) + u64::from(all.failed[bucket]);
+        let weight: u64 = (0..BUCKETS).map(at).sum();
+        let mut spread = [[0; 2]; BUCKETS];
+        for (bucket, sides) in spread.iter_mut().enumerate() {
+            let part = if weight == 0 { WHOLE / BUCKETS as u64 } else { WHOLE * at(bucket) / weight };
+            *sides = [part / 2; 2];
+        }
+        Belief { spread, weight: 0 }
     }
 
     /// What a level's own outcomes make of what is believed of the one above it.
@@ -155,14 +162,14 @@ impl Records {
     /// What is to be expected of work that has run for `ran` already; of what ended until now, nothing else.
     pub fn estimate(&self, kin: Kin, ran: Span) -> Estimate {
         let family = kin.family.and_then(|family| self.families.get(&family)).map(|(_, tally)| tally);
-        let belief = Belief::ignorant().told(Some(&self.all)).told(self.budgets.get(&kin.budget)).told(self.users.get(&kin.user));
+        let belief = Belief::even(&self.all).told(Some(&self.all)).told(self.budgets.get(&kin.budget)).told(self.users.get(&kin.user));
         let belief = if kin.family.is_some() { belief.told(family) } else { belief };
         let from = bucket(ran);
         let sum = |side: usize, worth: fn(usize) -> u64| -> u64 {
             (from..BUCKETS).map(|bucket| belief.spread[bucket][side] * worth(bucket)).sum()
         };
         let count = |_: usize| 1;
-        // The ignorant prior leaves no bucket empty.
+        // Of what has run longer than anything before nothing is known.
         let (good, bad) = (sum(0, count).max(1), sum(1, count).max(1));
         let completes = good * MILLION / (good + bad);
         let outcomes = belief.weight * (good + bad) / WHOLE / u64::from(ONE);
