@@ -154,17 +154,48 @@ fn a_daemon_that_was_killed_goes_on_where_it_was() {
     let mut lab = Lab::start("killed");
     lab.run(&["submit", "-b", "lab/nlp", "--", "sh", "-c", "while [ ! -e finish ]; do sleep 0.05; done; echo done; exit 3"]);
     lab.until("it runs", || lab.run(&["queue"]).stdout.contains("running"));
+    let token = lab.run(&["token", "create", "eve"]).stdout;
+    lab.write("eve.token", &token);
     lab.run(&["backup", "kept.db", "--data", lab.data()]);
     lab.run(&["store", "check", "kept.db"]);
+    lab.run(&["token", "revoke", "2"]);
     lab.kill();
     lab.write("finish", "");
     lab.serve();
     assert_eq!(lab.any(&["wait", "w0"]).stdout, "w0 failed, exit code 3\n");
     assert_eq!(lab.run(&["logs", "w0"]).stdout, "done\n");
+    lab.run(&["submit", "-b", "lab/nlp", "--", "true"]);
     lab.kill();
-    lab.run(&["store", "restore", "kept.db", "--data", lab.data()]);
+    lab.run(&["store", "check", lab.data()]);
+    let restored = lab.run(&["store", "restore", "kept.db", "--data", lab.data()]).stderr;
+    let after = restored.split_once("is kept: ").and_then(|(_, kept)| kept.split_once('\n')).expect("what was there is kept").1;
+    let expected = "ended since, and run again once the daemon is started: w0
+  those that shall not: stipend cancel w0
+submitted since, and forgotten: w1; what of them still runs is stopped
+taken back since, and valid again: token 2 of eve (user)
+  to take it back: stipend token revoke 2
+";
+    assert_eq!(after, expected);
     lab.serve();
-    lab.run(&["queue", "--all"]);
+    lab.run(&["queue", "--all", "--token-file", "eve.token"]);
+    assert_eq!(lab.any(&["wait", "w0"]).stdout, "w0 failed, exit code 3\n");
+}
+
+#[test]
+fn work_that_ends_its_own_supervisor_is_held_after_the_third_time() {
+    let mut lab = Lab::start("losses");
+    lab.run(&["submit", "-b", "lab/nlp", "--", "sh", "-c", "echo came; kill -9 $PPID; exec sleep 600"]);
+    let shown = |lab: &Lab| lab.run(&["show", "w0", "--format", "json"]).stdout;
+    lab.until("it is paused", || shown(&lab).contains("it tries again at"));
+    // The pause is kept, too.
+    lab.kill();
+    lab.serve();
+    lab.until("it is held", || shown(&lab).contains("stipend release w0 lets it try again"));
+    assert!(shown(&lab).contains("\"attempts\": 3"), "{}", shown(&lab));
+    let events = lab.run(&["events"]).stdout;
+    assert_eq!(events.lines().filter(|line| line.contains("w0 is held")).count(), 2, "{events}");
+    lab.run(&["release", "w0"]);
+    lab.until("it tries again", || shown(&lab).contains("\"attempts\": 4"));
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use super::Service;
 use super::live::program;
+use super::losses::losses;
 use crate::driver::{Command, Launch, Member};
 use crate::store::{Charge, Line};
 use crate::wire::workload::{State, Workload};
@@ -45,7 +46,10 @@ impl Service {
                 self.waits(workload);
                 self.change(workload, |view| view.why = None);
             }
-            Entry::Requeued { workload } => self.waits(workload),
+            Entry::Requeued { workload } => {
+                self.waits(workload);
+                self.pause_after_losses(workload);
+            }
             Entry::Held { workload, why } => self.change(workload, |view| (view.state, view.why) = (State::Held, Some(why))),
             Entry::Started { lease, pool, occupancy, placement, why, .. } => self.started(at, lease, pool, occupancy, &placement, &why),
             Entry::Running { lease, protected_until } => {
@@ -71,7 +75,7 @@ impl Service {
                 // Why it was preempted was told with the plan, in more words; why it ran well is why it started.
                 let is_told = matches!(outcome, Outcome::Completed | Outcome::Preempted);
                 let why = (!is_told).then(|| if by == By::Itself { "it ended by itself".into() } else { by.text(&self.labels()) });
-                self.ended(at, (workload, attempt), outcome, why);
+                self.ended(at, (workload, attempt), (outcome, &by), why);
             }
             Entry::Charged { workload, budget, pool, kind, from, to, gpu_ms, .. } => {
                 self.charge(workload, (budget.0, pool), kind, (from, to), gpu_ms);
@@ -109,7 +113,7 @@ impl Service {
         (view.state, view.started_ms, view.attempts, view.why) = (State::Starting, Some(at.0), lease.attempt, Some(why));
         (view.allocated, view.pool, view.protected_until_ms) = (occupancy == Occupancy::Allocated, pool, None);
         view.placement = slots.into_iter().collect();
-        (view.exit_code, view.idle_since_ms) = (None, None);
+        (view.exit_code, view.idle_since_ms, view.retry_ms) = (None, None, None);
         self.launch(lease);
     }
 
@@ -151,7 +155,7 @@ impl Service {
         self.commands.push(Command::Protected { lease, until });
     }
 
-    fn ended(&mut self, at: Time, (id, attempt): (WorkloadId, Option<u32>), outcome: Outcome, why: Option<String>) {
+    fn ended(&mut self, at: Time, (id, attempt): (WorkloadId, Option<u32>), (outcome, by): (Outcome, &By), why: Option<String>) {
         let Some(live) = self.live.change(id.0) else { return };
         let view = &mut live.view;
         view.state = match outcome {
@@ -161,6 +165,7 @@ impl Service {
             Outcome::Failed | Outcome::Preempted | Outcome::NodeLost | Outcome::StartTimeout => State::Failed,
         };
         view.preemptions += u32::from(outcome == Outcome::Preempted);
+        view.losses = losses(view, at, outcome == Outcome::NodeLost && *by == By::Itself);
         (view.ended_ms, view.protected_until_ms, view.idle_since_ms) = (Some(at.0), None, None);
         view.why = why.or(view.why.take());
         live.is_over = true;

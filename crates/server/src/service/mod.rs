@@ -14,6 +14,7 @@ mod handle;
 mod history;
 mod input;
 mod live;
+mod losses;
 mod nodes;
 mod owed;
 mod pulse;
@@ -90,6 +91,8 @@ pub struct Service {
     keys: std::collections::HashMap<(String, String), (u32, u32)>,
     /// Ended since the gates were last looked at, unless they go on.
     over: Vec<u32>,
+    /// Workloads that try again then, after leases that were lost.
+    retries: std::collections::BTreeSet<(i64, u32)>,
     /// What it does when that is on disk.
     after: Vec<input::Question>,
     commands: Vec<Command>,
@@ -121,7 +124,7 @@ impl Service {
     /// How long nothing is due.
     fn patience(&self) -> Duration {
         let dates = self.pending.first().map(|changeset| Time(changeset.effective_ms));
-        let due = [self.scheduler.next_wakeup(), dates, self.owed.due()].into_iter().flatten().min();
+        let due = [self.scheduler.next_wakeup(), dates, self.owed.due(), self.next_retry()].into_iter().flatten().min();
         let wait = due.map_or(Span::minutes(1), |at| (at - self.clock.expected()).clamp(Span::ZERO, Span::minutes(1)));
         Duration::from_millis(wait.0.unsigned_abs() + u64::from(wait == Span::ZERO && !self.stirred))
     }
@@ -151,6 +154,7 @@ impl Service {
     /// Decides, does what follows, writes it down, answers, commands.
     fn turn(&mut self) -> Result<(), StoreError> {
         self.apply_dated_changesets();
+        self.retry();
         for _ in 0..ROUNDS_MAX {
             self.act();
             if !self.stirred && self.scheduler.next_wakeup().is_none_or(|at| at > self.now) {

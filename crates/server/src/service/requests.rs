@@ -1,6 +1,5 @@
 //! Requests of people: each is checked whole, then done; its answer goes out when that is on disk.
 
-use super::gates::gate;
 use super::input::{Answer, Input, Reply};
 use super::{Service, Who};
 use crate::wire::error::{Code, Problem};
@@ -111,7 +110,7 @@ impl Service {
         self.may_touch(who, id)?;
         let state = self.live.get(id).map(|live| live.view.state);
         if state == Some(State::Waiting) {
-            let why = gate(&[], Some(&who.user)).unwrap_or_default();
+            let why = format!("{} holds it", who.user);
             let held = self.tell(Event::Held { workload: WorkloadId(id), why });
             held.map_err(|rejection| Problem::new(Code::Conflict, self.sentence(&rejection)))?;
         } else if state != Some(State::Held) {
@@ -126,12 +125,12 @@ impl Service {
 
     fn release(&mut self, who: &Who, id: u32) -> Answer<()> {
         self.may_touch(who, id)?;
-        let live = self.live.change(id).filter(|live| live.view.held_by.is_some());
-        let Some(live) = live else {
+        let is_held = |view: &Workload| view.state == State::Held && (view.held_by.is_some() || view.losses > 0);
+        let Some(live) = self.live.change(id).filter(|live| is_held(&live.view)) else {
             let message = format!("nobody holds w{id}");
             return Err(Problem::new(Code::Conflict, message));
         };
-        live.view.held_by = None;
+        (live.view.held_by, live.view.losses, live.view.retry_ms) = (None, 0, None);
         self.release_if_free(id);
         Ok(())
     }

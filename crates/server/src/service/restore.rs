@@ -90,6 +90,7 @@ impl Service {
         let now = restored.last_written.unwrap_or(super::clock::machine());
         let scheduler = restored.scheduler.unwrap_or_else(|| Scheduler::new(now));
         let mut live = LiveTable::default();
+        let retries = restored.live.iter().filter_map(|view| Some((view.retry_ms?, view.id))).collect();
         restored.live.into_iter().for_each(|view| live.restore(view));
         let mut pending = restored.pending;
         pending.sort_by_key(|changeset| (changeset.effective_ms, changeset.id));
@@ -116,6 +117,7 @@ impl Service {
             batch: Default::default(),
             log: Vec::new(),
             over: Vec::new(),
+            retries,
             keys: Default::default(),
             after: Vec::new(),
             commands: Vec::new(),

@@ -133,7 +133,7 @@ impl Service {
             let at_most = planned.at_most;
             view.array = planned.indexes.get(place).map(|index| ArrayIndex { array: first, index: *index, at_most });
             let beyond = at_most.is_some_and(|at_most| place >= at_most as usize);
-            let why = gate(&view.after, None).or_else(|| beyond.then(|| ARRAY.into()));
+            let why = gate(&view).or_else(|| beyond.then(|| ARRAY.into()));
             let row = crate::store::WorkloadRow { view: view.clone(), submission: Some((*planned.submission).clone()) };
             self.live.insert(Live::new(view, Some(Arc::clone(&planned.submission))));
             self.batch.workloads.push(row);
@@ -238,6 +238,8 @@ fn view(of: &Submission, who: &Who, id: u32, now_ms: i64) -> Workload {
         allocated: false,
         attempts: 0,
         preemptions: 0,
+        losses: 0,
+        retry_ms: None,
         placement: Default::default(),
         exit_code: None,
         array: None,

@@ -15,7 +15,7 @@ mod schema;
 mod snapshot;
 mod writer;
 
-pub use backup::{check, restore};
+pub use backup::{Difference, Replaced, check, restore};
 pub use error::StoreError;
 pub use reader::{LineFilter, Reader, Usage, UserUsage};
 pub use writer::Store;

@@ -6,7 +6,7 @@ mod workloads;
 
 pub use log::LineFilter;
 pub use usage::{Usage, UserUsage};
-pub(crate) use workloads::live;
+pub(crate) use workloads::{live, view};
 
 use super::error::{Fault, StoreError};
 use super::folder::Folder;
