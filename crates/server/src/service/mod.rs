@@ -35,7 +35,7 @@ pub(crate) use submit::spec_of_submission;
 
 use crate::config::DaemonConfig;
 use crate::driver::{Command, Driver};
-use crate::store::{Batch, Line, Reader, Step, Store, StoreError, WorkloadRow};
+use crate::store::{Batch, Line, Made, Reader, Step, Store, StoreError, WorkloadRow};
 use crate::wire::budget::Changeset;
 use clock::Clock;
 use directory::Labels;
@@ -88,7 +88,7 @@ pub struct Service {
     /// What the scheduler said and nobody has acted on yet, each with its time: what is told late has its own.
     log: Vec<(Time, Entry)>,
     /// Idempotency keys that are not on disk yet, by user: what they made.
-    keys: std::collections::HashMap<(String, String), (u32, u32)>,
+    keys: std::collections::HashMap<(String, String), Made>,
     /// Ended since the gates were last looked at, unless they go on.
     over: Vec<u32>,
     /// Workloads that try again then, after leases that were lost.

@@ -4,9 +4,10 @@ use super::gates::gate;
 use super::input::{Answer, Reply};
 use super::live::{ARRAY, Live, program};
 use super::{Directory, Service, Who};
-use crate::store::Kind;
+use crate::store::{Kind, Made};
 use crate::wire::error::{Code, Problem};
 use crate::wire::workload::{ArrayIndex, Kind as WireKind, OnPreempt, Start, State, Submission, Submitted, Workload};
+use sha2::{Digest, Sha256};
 use std::sync::Arc;
 use stipend_core::budget::{Budget, BudgetTree};
 use stipend_core::event::Event;
@@ -41,16 +42,19 @@ impl Service {
             (None, Some(key)) => self.reader.key(&who.user, key),
             _ => Ok(known),
         };
+        let body = key.is_some().then(|| digest(&submissions));
         let queued = match known {
-            Ok(Some((first, last))) => Ok((first..=last).collect()),
+            Ok(Some(made)) if made.body.is_none() || made.body == body => Ok((made.first..=made.last).collect()),
+            Ok(Some(made)) => Err(used_before(key.as_deref(), made)),
             Ok(None) => self.queue(who, &submissions),
             Err(ref problem) => Err(problem.clone()),
         };
         if let (Some(key), Ok(ids), Ok(None)) = (key, &queued, known)
             && let (Some(first), Some(last)) = (ids.first(), ids.last())
         {
-            self.batch.keys.push((who.user.clone(), key.clone(), *first, *last));
-            self.keys.insert((who.user.clone(), key), (*first, *last));
+            let made = Made { first: *first, last: *last, body };
+            self.batch.keys.push((who.user.clone(), key.clone(), made));
+            self.keys.insert((who.user.clone(), key), made);
         }
         self.after.push(Box::new(move |service| {
             let _ = reply.send(queued.and_then(|ids: Vec<u32>| service.submitted(&ids, &submissions)));
@@ -154,6 +158,19 @@ impl Service {
         }
         Ok(Submitted { workloads, notes })
     }
+}
+
+/// What tells one request from another, however it was written.
+fn digest(submissions: &[Submission]) -> [u8; 32] {
+    Sha256::digest(serde_json::to_vec(submissions).expect("a submission is plain data")).into()
+}
+
+/// The key is that of another request.
+fn used_before(key: Option<&str>, made: Made) -> Problem {
+    let queued = if made.first == made.last { format!("w{}", made.first) } else { format!("w{} to w{}", made.first, made.last) };
+    let message = format!("idempotency-key: `{}` is that of another request of yours, which queued {queued}", key.unwrap_or_default());
+    Problem::new(Code::Conflict, message)
+        .hint("nothing was queued; a new request needs a new key, the same request may be sent again with its own")
 }
 
 /// A submission with its names resolved.
