@@ -199,6 +199,49 @@ fn work_that_ends_its_own_supervisor_is_held_after_the_third_time() {
 }
 
 #[test]
+fn what_waits_or_leaves_says_why_and_what_has_ended_does_not() {
+    let lab = Lab::start("why");
+    let stubborn = "trap '' TERM; echo up; while [ ! -e finish ]; do sleep 0.05; done";
+    lab.run(&["submit", "-b", "lab/nlp", "-g", "8", "-m", "2", "--min-runtime", "1h", "--", "sh", "-c", stubborn]);
+    lab.until("it runs", || lab.any(&["logs", "w0"]).stdout == "up\n" && lab.run(&["queue"]).stdout.contains("running"));
+    lab.run(&["submit", "-b", "lab/nlp", "-g", "8", "--min-runtime", "1h", "--", "true"]);
+    let queue = lab.run(&["queue"]).stdout;
+    let lines: Vec<&str> = queue.lines().collect();
+    assert!(lines[2].contains("running") && lines[3].contains("waiting"), "{queue}");
+    assert!(lines[4].starts_with("      needs 8 GPUs; 0 are within reach"), "{queue}");
+    assert!(lines.iter().all(|line| line.chars().count() <= 80), "{queue}");
+    lab.run(&["cancel", "w0"]);
+    let shown = lab.run(&["show", "w0"]).stdout;
+    assert!(shown.contains("state     stopping\n") && shown.contains(" cancelled it\n"), "{shown}");
+    lab.write("finish", "");
+    lab.run(&["wait", "w1"]);
+    let shown = lab.run(&["show", "w1"]).stdout;
+    assert!(shown.contains("state     completed") && !shown.contains("\nwhy "), "{shown}");
+}
+
+#[test]
+fn of_a_gang_all_members_are_heard() {
+    let lab = Lab::start("gang");
+    let said = lab.any(&["run", "-b", "lab/nlp", "-m", "3", "--", "sh", "-c", "echo rank $STIPEND_RANK; echo on $STIPEND_NODE"]);
+    let mut lines: Vec<&str> = said.stdout.lines().collect();
+    lines.sort_unstable();
+    assert_eq!((said.code, lines.len()), (0, 6), "{}{}", said.stdout, said.stderr);
+    assert!(["[0] rank 0", "[1] rank 1", "[2] rank 2"].iter().all(|line| lines.contains(line)), "{}", said.stdout);
+    let killed = lab.any(&["run", "-b", "lab/nlp", "--", "sh", "-c", "kill -9 $$"]);
+    assert_eq!(killed.code, 137, "{}", killed.stderr);
+}
+
+#[test]
+fn a_session_says_that_it_is_used() {
+    let lab = Lab::start("session");
+    let program = format!("STIPEND={}", env!("CARGO_BIN_EXE_stipend"));
+    let said = lab.any(&["run", "-b", "lab/nlp", "--session", "-e", &program, "--", "sh", "-c", "\"$STIPEND\" input && echo told"]);
+    assert_eq!((said.code, said.stdout.as_str()), (0, "told\n"), "{}", said.stderr);
+    assert!(lab.run(&["events", "--all"]).stdout.contains("input"), "{}", lab.run(&["events", "--all"]).stdout);
+    assert!(lab.run(&["usage", "--format", "csv"]).stdout.starts_with("budget,pool,from,delivered_gpu_hours,owed_gpu_hours\nlab"));
+}
+
+#[test]
 fn completions_know_budgets_and_workloads() {
     let lab = Lab::start("completions");
     lab.run(&["submit", "-b", "lab/nlp", "--", "sleep", "600"]);

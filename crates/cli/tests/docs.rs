@@ -30,7 +30,7 @@ A workload is named `123` or `w123`.
 
 #[test]
 fn the_reference_is_the_help() {
-    let commands: [&[&str]; 45] = [
+    let commands: [&[&str]; 46] = [
         &[],
         &["demo"],
         &["serve"],
@@ -68,6 +68,7 @@ fn the_reference_is_the_help() {
         &["store", "restore"],
         &["checkpoint"],
         &["done"],
+        &["input"],
         &["sim"],
         &["sim", "run"],
         &["sim", "sweep"],

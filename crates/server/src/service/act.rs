@@ -64,17 +64,23 @@ impl Service {
             Entry::Renewed { lease, protected_until, .. } => self.protected(lease, Some(protected_until)),
             Entry::Preempting { lease, why, .. } => {
                 let why = why.text(&self.labels());
-                self.change(lease.workload, |view| view.why = Some(why));
+                if let Some(live) = self.live.change(lease.workload.0) {
+                    (live.view.why, live.leaving) = (Some(why), Some(lease.attempt));
+                }
             }
             Entry::Stopping { lease, grace } => {
-                self.change(lease.workload, |view| view.state = State::Stopping);
+                self.stopping(at, lease);
                 self.commands.push(Command::Stop { lease, grace });
             }
             Entry::Spared { lease } => self.change(lease.workload, |view| view.why = None),
             Entry::Ended { workload, attempt, outcome, by, .. } => {
-                // Why it was preempted was told with the plan, in more words; why it ran well is why it started.
-                let is_told = matches!(outcome, Outcome::Completed | Outcome::Preempted);
-                let why = (!is_told).then(|| if by == By::Itself { "it ended by itself".into() } else { by.text(&self.labels()) });
+                let why = match outcome {
+                    Outcome::Completed => None,
+                    // It was told with the plan, in more words.
+                    Outcome::Preempted => self.live.get(workload.0).and_then(|live| live.view.why.clone()),
+                    _ if by == By::Itself => Some("it ended by itself".into()),
+                    _ => Some(by.text(&self.labels())),
+                };
                 self.ended(at, (workload, attempt), (outcome, &by), why);
             }
             Entry::Charged { workload, budget, pool, kind, from, to, gpu_ms, .. } => {
@@ -99,6 +105,22 @@ impl Service {
             (live.is_over, live.launch) = (false, None);
             (live.view.state, live.view.protected_until_ms, live.view.ended_ms) = (State::Waiting, None, None);
         }
+    }
+
+    /// It is told to stop: why it started is no reason any more. What a plan does not tell is its owner's doing, or that of the clock.
+    fn stopping(&mut self, at: Time, lease: LeaseId) {
+        let Some(live) = self.live.change(lease.workload.0) else { return };
+        let (cancelled, view) = (live.cancelled_by.take(), &mut live.view);
+        if live.leaving != Some(lease.attempt) {
+            let ran = view.ran_ms + view.started_ms.map_or(0, |started| at.0 - started);
+            view.why = match cancelled {
+                Some(user) => Some(format!("{user} cancelled it")),
+                None if view.time_limit_ms.is_some_and(|limit| ran >= limit) => Some("it reached its time limit".into()),
+                None if view.state == State::Starting => Some("not all of its members ran in time".into()),
+                None => None,
+            };
+        }
+        view.state = State::Stopping;
     }
 
     fn started(&mut self, at: Time, lease: LeaseId, pool: PoolId, occupancy: Occupancy, placement: &Placement, why: &Why) {
@@ -167,7 +189,7 @@ impl Service {
         view.preemptions += u32::from(outcome == Outcome::Preempted);
         view.losses = losses(view, at, outcome == Outcome::NodeLost && *by == By::Itself);
         (view.ended_ms, view.protected_until_ms, view.idle_since_ms) = (Some(at.0), None, None);
-        view.why = why.or(view.why.take());
+        view.why = why;
         live.is_over = true;
         self.over.push(id.0);
         if let Some(attempt) = attempt {

@@ -43,6 +43,13 @@ impl Picture {
         Ok(Some(explained))
     }
 
+    /// What stops a waiting workload now, the binding limit in the pool that it likes best.
+    pub(crate) fn blocker(&self, id: u32) -> Option<String> {
+        let explanation = self.scheduler.explain(WorkloadId(id))?;
+        let pool = explanation.pools.first()?;
+        Some(pool.blockers.first()?.text(pool.pool, &self.labels()))
+    }
+
     fn labels(&self) -> Labels<'_> {
         Labels { directory: &self.directory, tree: self.scheduler.tree() }
     }
@@ -90,7 +97,7 @@ impl Picture {
             },
             LogEvent::Promoted(of) => format!("got its contract where it runs: {}", of.why),
             LogEvent::Renewed(of) => format!("got its contract once more, until {}", time(of.protected_until_ms)),
-            LogEvent::Checkpoint(_) => "banked its progress".into(),
+            LogEvent::Checkpoint(_) => "wrote a checkpoint".into(),
             LogEvent::Preempting(of) => {
                 explained.preemption = Some(Preemption {
                     at: labels.time(at),

@@ -103,7 +103,11 @@ impl Service {
                 Event::Stopped { workload, reason: format!("{}{reason}", who.user) }
             }
         };
-        self.tell(event).map_err(|rejection| Problem::new(Code::Conflict, self.sentence(&rejection)))
+        self.tell(event).map_err(|rejection| Problem::new(Code::Conflict, self.sentence(&rejection)))?;
+        if let Some(live) = self.live.change(id) {
+            live.cancelled_by = Some(who.user.clone());
+        }
+        Ok(())
     }
 
     fn hold(&mut self, who: &Who, id: u32) -> Answer<()> {

@@ -276,6 +276,8 @@ pub struct Filter {
     pub state: Option<String>,
     /// Also those that have ended.
     pub all: bool,
+    /// Of those that wait, `why` says what stops them now, as far as that is found out in a moment.
+    pub explain: bool,
     /// From the answer before.
     pub cursor: Option<String>,
     /// At most so many, 1 to 1000. Default 100.
