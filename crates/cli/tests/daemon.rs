@@ -81,6 +81,10 @@ fn budgets_are_shown_changed_and_told() {
     assert!(shown.contains("40 % of its parent, 40 % of the pool; at most 8 GPUs"), "{shown}");
     lab.run(&["budget", "set", "lab/nlp", "--gpus-max", "none", "-r", "no cap"]);
     assert!(!lab.run(&["budget", "show", "lab/nlp"]).stdout.contains("at most 8 GPUs"));
+    lab.run(&["budget", "set", "lab/nlp", "--gpus-max", "6", "-r", "a cap"]);
+    lab.write("free.toml", "reason = \"no cap\"\n[[budgets]]\npath = \"lab/nlp\"\ngpus_max = \"none\"\n");
+    lab.run(&["budget", "apply", "free.toml"]);
+    assert!(!lab.run(&["budget", "show", "lab/nlp"]).stdout.contains("at most 6 GPUs"));
     let history = lab.run(&["budget", "history"]).stdout;
     assert!(history.contains("a test") && history.contains("lab/audio"), "{history}");
 
@@ -89,6 +93,19 @@ fn budgets_are_shown_changed_and_told() {
     let whatif = lab.run(&["whatif", "plan.toml", "--days", "1"]).stdout;
     assert!(whatif.contains("lab/vision") && whatif.contains("the queue as it is now"), "{whatif}");
     lab.run(&["budget", "apply", "plan.toml"]);
+    lab.write("knobs.toml", "[policy]\nquantum = \"30m\"\n[[pools]]\nname = \"gpu\"\npolicy = { below_share = 1.25 }\n");
+    let whatif = lab.run(&["whatif", "knobs.toml", "--days", "1"]).stdout;
+    assert!(whatif.contains("gpu: quantum: 15 min -> 30 min") && whatif.contains("gpu: below_share: 1.1 -> 1.25"), "{whatif}");
+    for (text, said) in [
+        ("[policy]\nquantun = \"30m\"\n", "policy: unknown field `quantun`"),
+        ("[policy]\nquantum = 30\n", "policy: quantum = 30: "),
+        ("[policy]\nbelow_share = 0.5\n", "below_share"),
+        ("[[pools]]\nname = \"cpu\"\n", "there is no pool"),
+    ] {
+        lab.write("wrong.toml", text);
+        let wrong = lab.any(&["whatif", "wrong.toml"]);
+        assert!(wrong.code == 2 && wrong.stderr.contains(said), "{text}{}", wrong.stderr);
+    }
     assert!(lab.run(&["usage", "--since", "1d"]).stdout.contains("lab/vision"));
     let sheet = lab.run(&["budget", "export"]).stdout;
     lab.write("tree.csv", &sheet.replace(",25,", ",20,"));
@@ -132,6 +149,10 @@ fn a_node_is_drained_and_comes_back() {
     lab.run(&["release", "w0"]);
     lab.run(&["node", "resume", "gpu-2"]);
     assert_eq!(lab.run(&["wait", "w0"]).stdout, "w0 completed\n");
+    assert!(lab.any(&["node", "drain", "gpu-1", "-r", "x", "--until", "2020-01-01"]).stderr.contains("that is in the past"));
+    lab.run(&["node", "drain", "gpu-1", "-r", "new firmware", "--until", "+3s"]);
+    lab.until("it comes back", || !lab.run(&["node", "list"]).stdout.contains("new firmware"));
+    assert!(lab.run(&["events"]).stdout.contains("node gpu-1 is drained"));
 }
 
 #[test]
@@ -159,6 +180,10 @@ fn a_daemon_that_was_killed_goes_on_where_it_was() {
     lab.run(&["backup", "kept.db", "--data", lab.data()]);
     lab.run(&["store", "check", "kept.db"]);
     lab.run(&["token", "revoke", "2"]);
+    lab.stop();
+    assert!(lab.log().contains("stopped: 1 run on without the daemon (w0), 0 wait"), "{}", lab.log());
+    lab.serve();
+    assert!(lab.log().contains("workloads: 1 adopted as they run"), "{}", lab.log());
     lab.kill();
     lab.write("finish", "");
     lab.serve();
@@ -217,6 +242,20 @@ fn what_waits_or_leaves_says_why_and_what_has_ended_does_not() {
     lab.run(&["wait", "w1"]);
     let shown = lab.run(&["show", "w1"]).stdout;
     assert!(shown.contains("state     completed") && !shown.contains("\nwhy "), "{shown}");
+}
+
+#[test]
+fn a_repair_that_the_daemon_did_not_outlive_is_begun_anew() {
+    let config = "[pool]\nname = \"gpu\"\nnodes = 1\ngpus_per_node = 8\n[daemon]\nrun_as = \"daemon\"\nhealth_command = [\"true\"]\n\
+                  repair_command = [\"sh\", \"-c\", \"while [ ! -e parts ]; do sleep 0.05; done\"]\n";
+    let mut lab = Lab::with("repair", config);
+    lab.run(&["node", "drain", "gpu-1", "--reason", "fan 3 is loud"]);
+    lab.until("it is repaired", || lab.run(&["node", "list"]).stdout.contains("repairing"));
+    lab.kill();
+    lab.serve();
+    assert!(lab.run(&["node", "list"]).stdout.contains("repairing"));
+    lab.write("parts", "");
+    lab.until("it is back", || lab.run(&["node", "list"]).stdout.contains("ready"));
 }
 
 #[test]

@@ -154,6 +154,9 @@ impl Service {
         if request.reason.trim().is_empty() {
             return Err(Problem::new(Code::Invalid, "reason: it is empty; say why the node leaves service").hint("others read it"));
         }
+        if let Some(past) = request.until_ms.filter(|until| *until <= self.now.0) {
+            return Err(Problem::new(Code::Invalid, format!("until_ms = {past}: that is in the past; expected when it comes back")));
+        }
         let severity = match request.severity {
             Severity::Maintenance => spec::Severity::Maintenance,
             Severity::Sick => spec::Severity::Sick,
@@ -161,7 +164,9 @@ impl Service {
         };
         let reason = format!("{}: {}", who.user, request.reason);
         let drained = self.tell(Event::NodeDrainRequested { node: id, severity, reason });
-        drained.map_err(|rejection| Problem::new(Code::Conflict, self.sentence(&rejection)))
+        drained.map_err(|rejection| Problem::new(Code::Conflict, self.sentence(&rejection)))?;
+        self.nodes.comes_back(id, request.until_ms);
+        Ok(())
     }
 
     fn resume(&mut self, who: &Who, node: &str) -> Answer<()> {

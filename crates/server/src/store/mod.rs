@@ -9,6 +9,7 @@ mod folder;
 mod journal;
 mod open;
 mod program;
+mod prune;
 mod reader;
 mod rows;
 mod schema;
