@@ -131,7 +131,7 @@ pub struct Taker {
 
 /// What the past says of a workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Past {
+pub struct Prospect {
     /// What became of its kin, and what is to be expected of it.
     pub estimate: Estimate,
     /// In a leaf whose order is by completion: it goes first as if it had been eligible so much longer.
@@ -140,12 +140,12 @@ pub struct Past {
 
 impl Scheduler {
     /// What the past says of a live workload now; `None` if it has ended or never was.
-    pub fn past(&self, id: WorkloadId) -> Option<Past> {
+    pub fn prospect(&self, id: WorkloadId) -> Option<Prospect> {
         let workload = self.workloads.get(id.0)?;
         let running = workload.lease().and_then(|lease| lease.running).map_or(Span::ZERO, |running| self.now - running);
         let estimate = self.records.estimate(Kin::from(&*workload.spec), workload.ran + running);
         let by_completion = self.tree.get(workload.spec.budget)?.spec.order == LeafOrder::Completion;
-        Some(Past { estimate, head_start: by_completion.then_some(workload.head_start) })
+        Some(Prospect { estimate, head_start: by_completion.then_some(workload.head_start) })
     }
 
     /// All that can be said of a live workload now; `None` if it has ended or never was. For waiting work this tries many changes on copies

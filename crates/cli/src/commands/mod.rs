@@ -80,6 +80,7 @@ enum Command {
     Store(backup::StoreCommand),
     Checkpoint(inside::Checkpoint),
     Done(inside::Done),
+    Input(inside::Input),
     #[command(subcommand)]
     Sim(sim::Sim),
     Completions(completions::Completions),
@@ -115,6 +116,7 @@ impl Cli {
             Command::Store(store) => store.run(),
             Command::Checkpoint(checkpoint) => checkpoint.run(),
             Command::Done(done) => done.run(),
+            Command::Input(input) => input.run(),
             Command::Supervise(supervise) => supervise.run(),
             Command::Sim(sim) => sim.run(),
             Command::Completions(completions) => completions.run(),

@@ -1,6 +1,6 @@
 //! An explanation in words, on 80 columns.
 
-use super::answer::{Explained, Leaf, Past, Place, Request, Running, Standing, Taker, Waiting, WaitingIn};
+use super::answer::{Explained, Leaf, Place, Prospect, Request, Running, Standing, Taker, Waiting, WaitingIn};
 use crate::log::line::Licence;
 use std::fmt;
 use stipend_core::quantity::{self, Span};
@@ -67,8 +67,8 @@ impl fmt::Display for Explained {
         if let Some(waiting) = &self.waiting {
             waiting.say(self.several_pools(), &mut page);
         }
-        if let Some(past) = &self.past {
-            page.say("past", &past.text());
+        if let Some(prospect) = &self.prospect {
+            page.say("prospect", &prospect.text());
         }
         if let Some(running) = &self.running {
             running.say(self.several_pools(), &mut page);
@@ -106,7 +106,7 @@ impl Explained {
     }
 }
 
-impl Past {
+impl Prospect {
     fn text(&self) -> String {
         let kin = match self.outcomes {
             0 => "none like it has ended; by its user, its budget and all others it".to_string(),
