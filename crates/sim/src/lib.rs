@@ -4,6 +4,7 @@ pub mod audit;
 pub mod baseline;
 pub mod engine;
 pub mod explain;
+pub mod family;
 pub(crate) mod generate;
 pub mod job;
 pub mod labels;
