@@ -29,7 +29,7 @@ A workload is named `123` or `w123`.
 
 #[test]
 fn the_reference_is_the_help() {
-    let commands: [&[&str]; 45] = [
+    let commands: [&[&str]; 46] = [
         &[],
         &["demo"],
         &["serve"],
@@ -53,6 +53,7 @@ fn the_reference_is_the_help() {
         &["budget", "history"],
         &["budget", "withdraw"],
         &["usage"],
+        &["analyze"],
         &["whatif"],
         &["node", "list"],
         &["node", "drain"],
