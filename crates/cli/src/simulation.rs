@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use clap::ValueEnum;
 use std::fs::File;
-use std::io::{BufRead, Read};
+use std::io::BufRead;
 use std::path::Path;
 use std::str::FromStr;
 use stipend_core::Scheduler;
@@ -24,8 +24,6 @@ use stipend_sim::result::RunResult;
 use stipend_sim::scenario::error::ScenarioError;
 use stipend_sim::scenario::{self, Rivals};
 use stipend_sim::sweep::Sweep;
-use stipend_sim::trace::overview::Overview;
-use stipend_sim::trace::{Reading, Trace};
 
 /// The policies there are, in the order in which they are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -211,9 +209,4 @@ pub(crate) fn sweep(sets: &[String]) -> Result<Sweep, Failure> {
 /// Holds an event log against the laws.
 pub(crate) fn audit(log: impl BufRead) -> Result<Report, Failure> {
     Ok(audit::check(log)?)
-}
-
-/// What is in a trace.
-pub(crate) fn overview(input: impl Read, reading: Reading) -> Result<Overview, String> {
-    Ok(Overview::of(&Trace::read(input, reading)?))
 }

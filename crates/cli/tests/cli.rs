@@ -50,9 +50,10 @@ fn help() {
     check(&["sim", "explain", "--help"], "help-sim-explain.txt");
     check(&["sim", "check", "--help"], "help-sim-check.txt");
     check(&["sim", "trace", "--help"], "help-sim-trace.txt");
-    for command in
-        ["demo", "serve", "submit", "run", "queue", "show", "explain", "logs", "wait", "cancel", "events", "usage", "whatif", "backup"]
-    {
+    for command in [
+        "analyze", "demo", "serve", "submit", "run", "queue", "show", "explain", "logs", "wait", "cancel", "events", "usage", "whatif",
+        "backup",
+    ] {
         check(&[command, "--help"], &format!("help-{command}.txt"));
     }
     for (noun, verb) in [
@@ -81,6 +82,10 @@ fn wrong_requests() {
     check(&["sim", "check", "nowhere.jsonl"], "no-such-log.txt");
     check(&["sim", "trace", "nowhere.csv"], "no-such-trace.txt");
     check(&["sim", "trace", "tiny.toml"], "trace-that-is-none.txt");
+    check(&["analyze", "nowhere.txt"], "analyze-no-such-log.txt");
+    check(&["analyze", "sacct.txt", "--what-if", "fifo"], "analyze-no-nodes.txt");
+    check(&["analyze", "sacct.txt", "--what-if", "lottery", "--nodes", "2"], "analyze-no-such-order.txt");
+    check(&["analyze", "--server", "unix:/nowhere/stipend.sock"], "analyze-no-daemon.txt");
     check(&["submit"], "submit-no-budget.txt");
     check(&["submit", "-b", "lab"], "submit-no-command.txt");
     check(&["submit", "-b", "lab", "--min-runtime", "soon", "--", "true"], "submit-no-time.txt");
@@ -184,6 +189,66 @@ fn what_is_in_a_trace() {
     check(&["sim", "trace", "jobs.csv", "--format", "json"], "trace-json.txt");
     check(&["sim", "trace", "jobs.swf", "--procs-per-gpu", "4"], "trace-swf.txt");
     check(&["sim", "trace", "pods.csv"], "trace-openb.txt");
+}
+
+#[test]
+fn what_became_of_a_logs_jobs() {
+    check(&["analyze", "sacct.txt"], "analyze-table.txt");
+    check(&["analyze", "sacct.txt", "--format", "json"], "analyze-json.txt");
+    check(&["analyze", "sacct.txt", "--what-if", "shortest-contract", "--nodes", "3"], "analyze-what-if.txt");
+    check(&["analyze", "jobs.csv"], "analyze-csv.txt");
+    check(&["analyze", "jobs.swf"], "analyze-swf.txt");
+    check(&["analyze", "pods.csv"], "analyze-openb.txt");
+}
+
+/// A log of ours says the same wherever it is read.
+#[test]
+fn an_event_log_is_a_log_of_jobs() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let log = folder.join("past.jsonl").to_str().expect("a path in UTF-8").to_owned();
+    let run = stipend(&["sim", "run", "tiny.toml", "--policy", "budget", "--events", &log]).current_dir(tests()).output();
+    assert!(run.expect("the program starts").status.success());
+    check_in(folder, &["analyze", "past.jsonl"], "analyze-events.txt");
+    check_in(folder, &["sim", "trace", "past.jsonl"], "trace-events.txt");
+    let root = tests().join("../../..");
+    let replay =
+        ["sim", "run", "scenarios/trace.toml", "--set", "nodes=3", "--set", "measure=1d", "--policy", "budget", "--format", "json"];
+    let output = stipend(&[replay.as_slice(), &["--set", &format!("trace={log}")]].concat()).current_dir(root).output();
+    let output = output.expect("the program starts");
+    let result = String::from_utf8(output.stdout).expect("JSON is text");
+    assert!(output.status.success() && result.contains("\"completed\": "), "{result}{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn the_report_of_an_analysis_is_one_page_that_asks_for_nothing() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let page = folder.join("analysis.html");
+    let report = page.to_str().expect("a path in UTF-8");
+    let output = stipend(&["analyze", "sacct.txt", "--report", report]).current_dir(tests()).output().expect("the program starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let page = std::fs::read_to_string(&page).expect("it was written");
+    assert!(page.starts_with("<!doctype html>") && page.ends_with("</html>\n") && page.contains("train_lr_seed"));
+    let asks = ["http:", "https:", "src=", "href=", "@import", "url(", "<script"];
+    assert!(asks.iter().all(|what| !page.contains(what)), "it opens without a network");
+}
+
+/// The guide's own commands, on a log that has the columns it asks for.
+#[test]
+fn the_guide_to_last_months_jobs() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("guide");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let log = std::fs::read_to_string(tests().join("sacct.txt")).expect("the log");
+    std::fs::write(folder.join("sacct.txt"), &log).expect("there is room");
+    let guide = include_str!("../../../docs/guides/analyze.md");
+    let columns = guide.split("--format ").nth(1).and_then(|rest| rest.split(' ').next()).expect("columns");
+    let header = log.lines().next().expect("a header");
+    assert!(columns.split(',').all(|column| header.split('|').any(|known| known == column)), "{columns}");
+    let commands: Vec<&str> = guide.lines().filter_map(|line| line.strip_prefix("stipend ")).collect();
+    assert!(commands.len() >= 4, "{commands:?}");
+    for command in commands {
+        let output = stipend(&command.split(' ').collect::<Vec<_>>()).current_dir(&folder).output().expect("the program starts");
+        assert!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
+    }
 }
 
 #[test]

@@ -35,6 +35,20 @@ fn exit_codes_say_what_became_of_it() {
 }
 
 #[test]
+fn what_the_daemon_has_done_is_analysed() {
+    let lab = Lab::start("analyze");
+    let none = lab.any(&["analyze"]);
+    assert!(none.code == 2 && none.stderr.contains("no work yet"), "{}", none.stderr);
+    for seed in ["train_seed3", "train_seed4"] {
+        assert_eq!(lab.any(&["run", "-b", "lab/nlp", "-g", "2", "-n", seed, "--", "sh", "-c", "sleep 1; exit 3"]).code, 3);
+    }
+    lab.run(&["run", "-b", "lab/eval", "-n", "check", "--", "true"]);
+    let told = lab.run(&["analyze"]).stdout;
+    assert!(told.starts_with("the daemon's history: event log, from ") && told.contains("3 jobs, "), "{told}");
+    assert!(told.contains("train_seed") && told.contains("0 of 2") && told.contains("lab/nlp"), "{told}");
+}
+
+#[test]
 fn an_interrupted_run_cancels_its_workload() {
     let lab = Lab::start("interrupt");
     let mut run = lab.spawn(&["run", "-b", "lab/nlp", "--", "sh", "-c", "echo ready; sleep 600"]);

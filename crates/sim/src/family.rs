@@ -73,7 +73,7 @@ pub fn family(user: &str, name: &str, gpus: u64) -> Family {
 }
 
 impl Family {
-    /// The same as the core's identity.
+    /// Its number as the core's identity.
     pub fn id(&self) -> FamilyId {
         FamilyId(self.number())
     }
@@ -97,7 +97,7 @@ pub fn size_class(gpus: u64) -> u64 {
 ///
 /// - Of a command line only what runs counts, and the word behind it: no launcher, no folder, no option and no value of one.
 /// - Words are parted at whatever is neither letter nor digit. Digits go, with the exponents of numbers; `lr1e-3` is `lr`.
-/// - Hashes, UUIDs and identifiers made by machines go whole; so do months beside a number, and single letters beside one (`v2`, `7b`).
+/// - Hashes, UUIDs and identifiers made by machines go whole; so do months beside a number, and single letters in one word with one (`v2`, `7b`).
 /// - Of a name that has nothing else [`ONLY_NUMBERS`] is left, and nothing of an empty one.
 pub fn stem(name: &str) -> String {
     let name = name.trim();
@@ -172,8 +172,8 @@ fn letters(word: &str, beside_number: bool) -> Vec<String> {
         return Vec::new();
     }
     let varies = |text: &String| {
-        let beside = digits > 0 || beside_number;
-        beside && (text.chars().count() == 1 || MONTHS.contains(&text.as_str()))
+        let is_letter = digits > 0 && text.chars().count() == 1;
+        is_letter || ((digits > 0 || beside_number) && MONTHS.contains(&text.as_str()))
     };
     runs.retain(|text| !varies(text));
     runs
@@ -216,6 +216,7 @@ mod tests {
         );
         check("eval", &["eval-3f9a2c1", "eval_0b5e8f0c-9d3a-4c41-8a6f-0123456789ab", "eval-x7Gk2p", "eval_17h30m05s"]);
         check("llama_sft", &["llama3-7b-sft", "llama-13b_sft", "LLaMA2_sft"]);
+        check("g", &["g-1", "G_17"]);
         check("märz_lauf", &["März-Lauf-7"]);
         check("march_decade", &["march-decade"]);
         check(ONLY_NUMBERS, &["12345", "2024-11-03", "3f9a2c1", "_7_"]);

@@ -1,5 +1,6 @@
 //! The simulator: real and generated workloads driven through the core, and through baselines, by one loop.
 
+pub mod analyze;
 pub mod audit;
 pub mod baseline;
 pub mod engine;

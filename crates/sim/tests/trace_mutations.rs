@@ -24,6 +24,11 @@ const FILES: &[&str] = &[
      pod-2,8000,1024,1,1000,G2,BE,Pending,7,900,\npod-3,8000,1024,0,0,,LS,Running,7,,8\n",
     "; Version: 2.2\n; UnixStartTime: 1038402000\n; MaxProcs: 128\n\n    1      0     10   3600    8  -1 -1    8  7200 -1 1  3  1 -1 1 -1 -1 -1\n\
      2 5 -1 -1 -1 -1 -1 16 7200 1000 5 4 1 -1 1 2 -1 -1\n3 9 0 60 4 12.5 100 4 60 -1 0 4 1 7 1 2 1 30\n4 9 0 60 4 -1 -1 4 60 -1 2 4 1 7 1 2 1 30\n",
+    "{\"v\":1,\"t_ms\":0,\"event\":\"submitted\",\"workload\":\"a-1\",\"budget\":\"lab/nlp\",\"user\":\"ann\",\"pools\":[\"p0\"],\"members\":2,\"gpus_per_member\":8,\"min_runtime_ms\":60000,\"on_preempt\":\"resume\",\"priority\":0}\n\
+     {\"t_ms\":0,\"event\":\"started\",\"workload\":\"a-1\",\"attempt\":1}\n{\"t_ms\":9000,\"event\":\"running\",\"workload\":\"a-1\",\"attempt\":1}\n\
+     {\"t_ms\":90000,\"event\":\"ended\",\"workload\":\"a-1\",\"attempt\":1,\"outcome\":\"preempted\",\"lost_gpu_ms\":160000}\n\
+     {\"t_ms\":90000,\"event\":\"requeued\",\"workload\":\"a-1\"}\n{\"t_ms\":95000,\"event\":\"started\",\"workload\":\"a-1\",\"attempt\":2}\n\
+     {\"t_ms\":990000,\"event\":\"ended\",\"workload\":\"a-1\",\"attempt\":2,\"outcome\":\"completed\",\"lost_gpu_ms\":0}\n",
 ];
 
 /// Slurm's, of which two copies are not twice the jobs.
@@ -176,7 +181,7 @@ fn the_files_themselves_are_read_whole() {
     }
     // Found by a mutation: eighty years between two jobs, in a line that became too wide.
     look(b"timestamp,duration,num_gpus,gpu_time,cluster\n2097-10-09 07:01:55,66.0,1,66.0,a\n2017-10-09 06:13:03,2951.0,12,2951.0,b\n");
-    for (file, rows) in FILES.iter().zip([2, 2, 2, 3, 3]) {
+    for (file, rows) in FILES.iter().zip([2, 2, 2, 3, 3, 1]) {
         let trace = Trace::read(file.as_bytes(), Reading::default()).expect("a known form");
         assert_eq!((trace.rows.len(), trace.bad_rows), (rows, 0), "{file}{}", trace.notes());
         look(file.as_bytes());

@@ -77,7 +77,12 @@ impl Events {
 }
 
 /// Calls `with` for each line from this one on.
-fn each(daemon: &Daemon, query: &Query, mut from: u64, mut with: impl FnMut(&str) -> Result<(), Failure>) -> Result<(), Failure> {
+pub(super) fn each(
+    daemon: &Daemon,
+    query: &Query,
+    mut from: u64,
+    mut with: impl FnMut(&str) -> Result<(), Failure>,
+) -> Result<(), Failure> {
     loop {
         let (lines, next) = daemon.part(&query.clone().with("from", Some(from)).with("limit", Some(10_000)).of("/v1/events"))?;
         lines.lines().try_for_each(&mut with)?;

@@ -1,5 +1,6 @@
 //! The commands: a noun, then a verb.
 
+mod analyze;
 mod backup;
 mod budget;
 mod change;
@@ -13,6 +14,7 @@ mod man;
 mod node;
 mod pool;
 mod queue;
+mod reading;
 mod run;
 mod serve;
 mod show;
@@ -46,6 +48,7 @@ Examples:
   stipend submit --budget lab/nlp --gpus 4 --min-runtime 30m -- python train.py
   stipend queue
   stipend explain w12
+  stipend analyze sacct.txt
   stipend sim run scenarios/lab.toml
 
 Exit codes: 0 done, 1 the thing asked about is not so, 2 the request was wrong.";
@@ -74,6 +77,7 @@ enum Command {
     #[command(subcommand)]
     Token(token::TokenCommand),
     Usage(usage::UsageCommand),
+    Analyze(analyze::Analyze),
     Whatif(whatif::WhatIfCommand),
     Backup(backup::Backup),
     #[command(subcommand)]
@@ -111,6 +115,7 @@ impl Cli {
             Command::Events(events) => events.run(),
             Command::Token(token) => token.run(),
             Command::Usage(usage) => usage.run(),
+            Command::Analyze(analyze) => analyze.run(),
             Command::Whatif(whatif) => whatif.run(),
             Command::Backup(backup) => backup.run(),
             Command::Store(store) => store.run(),

@@ -1,5 +1,6 @@
 //! The result for people: one table, policies side by side, and what it says.
 
+pub mod analysis;
 mod budgets;
 mod cell;
 pub(crate) mod explained;
@@ -12,3 +13,6 @@ pub mod table;
 #[cfg(test)]
 mod tests;
 pub mod trace;
+mod words;
+
+pub(crate) use words::{count, duration};

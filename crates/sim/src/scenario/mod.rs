@@ -3,7 +3,7 @@
 mod budgets;
 mod cluster;
 pub mod error;
-mod file;
+pub(crate) mod file;
 pub(crate) mod file_work;
 mod fit;
 mod knobs;
@@ -156,12 +156,17 @@ impl Scenario {
     pub fn load(path: &Path, overrides: &[String]) -> Result<Scenario, ScenarioError> {
         let text = std::fs::read_to_string(path).map_err(|source| ScenarioError::Unreadable { path: path.into(), source })?;
         let source = Source { file: &path.display().to_string(), text: &text, overrides };
-        resolve::resolve(&source, path.parent().unwrap_or(Path::new("")))
+        resolve::resolve(&source, path.parent().unwrap_or(Path::new("")), None)
     }
 
     /// Reads a scenario from its text; `file` names it in messages.
     pub fn parse(file: &str, text: &str, overrides: &[String]) -> Result<Scenario, ScenarioError> {
-        resolve::resolve(&Source { file, text, overrides }, Path::new(""))
+        resolve::resolve(&Source { file, text, overrides }, Path::new(""), None)
+    }
+
+    /// The same, with a trace that was read already in place of the file of its `[trace]`.
+    pub fn replay(file: &str, text: &str, overrides: &[String], trace: Trace) -> Result<Scenario, ScenarioError> {
+        resolve::resolve(&Source { file, text, overrides }, Path::new(""), Some(trace))
     }
 
     /// All GPUs; where no pool has any, what its pools are counted in.

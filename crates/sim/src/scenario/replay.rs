@@ -21,14 +21,21 @@ impl Parts<'_> {
     /// Reads the trace and settles what its rows mean.
     pub(super) fn trace(&mut self, file: &Spanned<TraceFile>, folder: &Path) -> Result<(Trace, Rules), ScenarioError> {
         let written = file.get_ref();
-        let Some(name) = &written.file else {
-            return Err(self.source.error(file.span(), "the scenario replays a file: name it with --set trace=FILE"));
-        };
         self.check_trace(written)?;
-        let (shown, input) = self.open(name, folder)?;
-        let wrong = |message: String| ScenarioError::File { file: shown.clone(), message };
         let cpu_pools = self.hardware.cpu_pools();
-        let mut trace = Trace::read(input, written.reading(cpu_pools.is_some())).map_err(wrong)?;
+        let (shown, mut trace) = match (self.read.take(), &written.file) {
+            (Some(trace), _) => (self.source.file.to_owned(), trace),
+            (None, Some(name)) => {
+                let (shown, input) = self.open(name, folder)?;
+                let wrong = |message: String| ScenarioError::File { file: shown.clone(), message };
+                let trace = Trace::read(input, written.reading(cpu_pools.is_some())).map_err(wrong)?;
+                (shown, trace)
+            }
+            (None, None) => {
+                return Err(self.source.error(file.span(), "the scenario replays a file: name it with --set trace=FILE"));
+            }
+        };
+        let wrong = |message: String| ScenarioError::File { file: shown.clone(), message };
         if let (Some(_), false, Some(budget)) = (written.columns_of_budget(), trace.teams_by_column, &written.budget) {
             let message = format!(
                 "budget = \"{}\": only a Slurm log has such columns, and {shown} is none ({}); write {{team}}",
@@ -192,7 +199,7 @@ impl Parts<'_> {
         }
         let one = |path: String| {
             let pools = self.shares(sums[&path], totals[&parent(&path)]);
-            Ok((path.clone(), self.tree.add(&path, pools, LeafOrder::Priority)?))
+            Ok((path.clone(), self.tree.add(&path, pools, file.order.into())?))
         };
         order.into_iter().map(one).collect()
     }

@@ -13,6 +13,7 @@ use crate::generate::lab::{Lab, Team};
 use crate::generate::lab_file::LabFile;
 use crate::labels::Labels;
 use crate::random::cumulative;
+use crate::trace::Trace;
 use std::collections::BTreeMap;
 use std::path::Path;
 use stipend_core::id::{BudgetId, UserId};
@@ -28,18 +29,20 @@ pub(super) struct Parts<'a> {
     pub(super) knobs: Knobs,
     pub(super) tree: Tree,
     pub(super) labels: Labels,
+    /// A trace that was read already, in place of the file of `[trace]`.
+    pub(super) read: Option<Trace>,
     users: BTreeMap<String, UserId>,
 }
 
-/// Reads and checks a scenario; `folder` is where its own relative paths begin.
-pub(super) fn resolve(source: &Source<'_>, folder: &Path) -> Result<Scenario, ScenarioError> {
+/// Reads and checks a scenario; `folder` is where its own relative paths begin. `read` is a trace in place of the file of `[trace]`.
+pub(super) fn resolve(source: &Source<'_>, folder: &Path, read: Option<Trace>) -> Result<Scenario, ScenarioError> {
     let file = source.read()?;
     if file.measure.get_ref().0 == Span::ZERO {
         return Err(source.error(file.measure.span(), "measure = 0: the run would be over at once; give a length such as \"30d\""));
     }
     let hardware = Hardware::build(source, &(&file).into(), folder)?;
     let tree = Tree::build(source, &file.budgets, &hardware)?;
-    let mut parts = Parts { source, hardware, knobs: file.policy.knobs(), tree, labels: Labels::default(), users: BTreeMap::new() };
+    let mut parts = Parts { source, hardware, knobs: file.policy.knobs(), tree, labels: Labels::default(), read, users: BTreeMap::new() };
     let trace = file.trace.as_ref().map(|trace| parts.trace(trace, folder)).transpose()?;
     parts.check_root()?;
     let end = Time(file.warmup.0.0 + file.measure.get_ref().0.0);

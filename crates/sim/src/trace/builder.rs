@@ -1,6 +1,7 @@
 //! What every reader pushes its rows into: names become numbers, what cannot be used is counted, and memory stays in proportion.
 
 use super::outcome::Outcome;
+use super::stems::Stems;
 use super::{BadRow, Counted, Row, Trace};
 use serde::Deserialize;
 use std::collections::HashMap;
@@ -29,6 +30,8 @@ pub struct Reading {
     pub team_from: Vec<TeamFrom>,
     /// Whether jobs without GPUs are kept, for a pool that is counted in CPUs.
     pub cpu_jobs: bool,
+    /// Whether jobs of a Slurm log that say neither GPUs nor CPUs are kept, as of one CPU each.
+    pub sizeless_jobs: bool,
     /// The columns of a log of `sacct` without a header, by the names that `sacct` has for them, separated by commas.
     pub columns: Option<String>,
 }
@@ -50,7 +53,7 @@ pub enum TeamFrom {
 
 impl Default for Reading {
     fn default() -> Reading {
-        Reading { procs_per_gpu: 1, team_from: vec![TeamFrom::Account], cpu_jobs: false, columns: None }
+        Reading { procs_per_gpu: 1, team_from: vec![TeamFrom::Account], cpu_jobs: false, sizeless_jobs: false, columns: None }
     }
 }
 
@@ -64,6 +67,7 @@ pub(crate) struct Builder {
     trace: Trace,
     teams: Labels,
     users: Labels,
+    stems: Stems,
     pools: HashMap<Box<[u8]>, u32>,
     names: usize,
     has_users: bool,
@@ -89,6 +93,7 @@ impl Builder {
             trace,
             teams,
             users,
+            stems: Stems::default(),
             pools,
             names: 0,
             has_users: false,
@@ -131,6 +136,21 @@ impl Builder {
     pub(crate) fn user(&mut self, name: &[u8]) -> Result<u32, String> {
         self.has_users = true;
         number(&mut self.users, &mut self.names, name)
+    }
+
+    /// The number of what a name or command has in common with its siblings; 0 of none.
+    pub(crate) fn name(&mut self, name: &[u8]) -> u32 {
+        self.stems.number(name)
+    }
+
+    /// The number of a name whose digits are all that tells it from others.
+    pub(crate) fn exact_name(&mut self, name: &str) -> u32 {
+        self.stems.exact(name)
+    }
+
+    /// What is counted as GPUs are processors.
+    pub(crate) fn counts_processors(&mut self) {
+        self.trace.counts_processors = true;
     }
 
     /// The number of a list of pools (GPU models, partitions) that a row accepts, in its order of preference; the empty list is any.
@@ -213,8 +233,9 @@ impl Builder {
 
     /// The trace, in order of arrival, its times counted from the first.
     pub(crate) fn finish(self) -> Trace {
-        let Builder { mut trace, teams, users, latest, has_users, some_run, base, sorted, .. } = self;
+        let Builder { mut trace, teams, users, stems, latest, has_users, some_run, base, sorted, .. } = self;
         trace.teams = teams.names;
+        trace.names = stems.finish();
         trace.names_users = has_users;
         trace.users = if has_users { users.names } else { trace.teams.clone() };
         if some_run {
@@ -231,6 +252,11 @@ impl Builder {
 
 /// What ran at the end of the file ran at least until then; what was seen to end earlier ended, nobody knows how.
 fn still_running(row: &mut Row, latest: i64) {
+    // Of several attempts the reader has put the run times together; the time between them is none of it.
+    if row.attempts > 1 {
+        row.end_ms = None;
+        return;
+    }
     if row.end_ms.is_some_and(|end| end < latest) {
         row.outcome = Outcome::Unknown;
         return;

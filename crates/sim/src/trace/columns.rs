@@ -24,6 +24,8 @@ struct Columns {
     members: Option<usize>,
     team: Option<usize>,
     user: Option<usize>,
+    name: Option<usize>,
+    attempts: Option<usize>,
     limit: Option<usize>,
     min_runtime: Option<usize>,
     on_preempt: Option<usize>,
@@ -96,6 +98,8 @@ impl Columns {
             members,
             team: find("team").or(find("cluster")),
             user: find("user"),
+            name: find("name").or(find("command")),
+            attempts: find("attempts"),
             limit: find("time_limit_s").or(find("timelimit_s")),
             min_runtime: find("min_runtime_s"),
             on_preempt: find("on_preempt"),
@@ -150,6 +154,8 @@ impl Columns {
             gpus,
             team,
             user,
+            name: self.name.map_or(0, |column| builder.name(&field(column))),
+            attempts: optional(self.attempts).map_or(Ok(0), |text| needed(&text, "number of attempts", attempts))?,
             pools: optional(self.pools).map_or(Ok(0), |text| builder.pools(&text, b'|'))?,
             priority: optional(self.priority).map_or(Ok(0), |text| needed(&text, "priority", priority))?,
             on_preempt: optional(self.on_preempt)
@@ -172,6 +178,10 @@ pub(super) fn needed<T>(text: &[u8], name: &str, parse: impl Fn(&[u8]) -> Option
 /// A number of GPUs, members or processors.
 pub(super) fn count(text: &[u8]) -> Option<u32> {
     u32::try_from(integer(text)?).ok().filter(|&n| (1..=1_000_000).contains(&n))
+}
+
+fn attempts(text: &[u8]) -> Option<u16> {
+    u16::try_from(integer(text)?).ok()
 }
 
 fn priority(text: &[u8]) -> Option<i16> {

@@ -4,7 +4,7 @@ use super::builder::Reading;
 use super::columns::{self, names};
 use super::csv::Fields;
 use super::input::Input;
-use super::{Builder, Trace, openb, slurm, swf};
+use super::{Builder, Trace, events, openb, slurm, swf};
 
 /// Reads a file in whatever form it has.
 pub(super) fn read(input: &mut Input<'_>, reading: Reading) -> Result<Trace, String> {
@@ -14,6 +14,7 @@ pub(super) fn read(input: &mut Input<'_>, reading: Reading) -> Result<Trace, Str
         Form::Table => columns::read(input, &mut builder)?,
         Form::Openb => openb::read(input, &mut builder)?,
         Form::Swf => swf::read(input, &mut builder)?,
+        Form::Events => events::read(input, &mut builder)?,
         Form::SlurmText => slurm::read_text(input, &mut builder)?,
         Form::SlurmJson => slurm::read_json(input, &mut builder)?,
         Form::SlurmNodes => return Err(slurm::describe_nodes(input)?),
@@ -30,6 +31,8 @@ pub(crate) enum Form {
     Openb,
     /// The Standard Workload Format.
     Swf,
+    /// Our own event log.
+    Events,
     /// What Slurm's `sacct` prints.
     SlurmText,
     /// `sacct --json`, or an answer of `slurmrestd`.
@@ -53,6 +56,9 @@ impl Form {
         }
         if let Some((_, what)) = PACKED.iter().find(|(magic, _)| head.starts_with(magic)) {
             return Err(format!("the file is {what}"));
+        }
+        if events::is_log(head) {
+            return Ok(Form::Events);
         }
         if slurm::is_nodes(head) {
             return Ok(Form::SlurmNodes);
@@ -92,6 +98,7 @@ impl Form {
             Form::Swf => "Standard Workload Format",
             Form::SlurmText => "sacct of Slurm",
             Form::SlurmJson => "JSON of Slurm",
+            Form::Events => "event log",
             Form::SlurmNodes => "nodes of Slurm",
         }
     }

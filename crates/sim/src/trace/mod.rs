@@ -9,6 +9,7 @@
 mod builder;
 mod columns;
 mod csv;
+mod events;
 mod form;
 mod input;
 mod number;
@@ -19,8 +20,10 @@ pub(crate) mod replay;
 pub(crate) mod rules;
 pub(crate) mod shares;
 mod slurm;
+mod stems;
 mod swf;
 
+use crate::family::{Family, size_class};
 use builder::Builder;
 use input::Input;
 use outcome::Outcome;
@@ -30,6 +33,7 @@ use stipend_core::spec::OnPreempt;
 
 pub use builder::{Reading, TeamFrom};
 pub(crate) use number::civil;
+pub use stems::Name;
 
 /// One workload of a trace as its file has it. Until the trace is whole its times count from the file's own zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -44,6 +48,9 @@ pub struct Row {
     pub end_ms: Option<i64>,
     /// How long it ran, ms over all attempts; 0: it never ran, or only for an instant that its reader does not count as running.
     pub work_ms: i64,
+    /// How much of that was of no use in the end, ms: earlier attempts of what was preempted or requeued. Where the trace does not tell what they
+    /// had banked, all of it.
+    pub redone_ms: i64,
     /// Time limit in ms; 0 where the trace has none.
     pub limit_ms: i64,
     /// Contract in ms; `None` where the trace has none, 0 for unallocated work.
@@ -60,12 +67,18 @@ pub struct Row {
     pub team: u32,
     /// Index into [`Trace::users`].
     pub user: u32,
+    /// Index into [`Trace::names`]; 0 is no name.
+    pub name: u32,
     /// Index into [`Trace::pools`]; 0 is any pool.
     pub pools: u32,
     /// Priority; 0 where the trace has none.
     pub priority: i16,
     /// What happens on preemption; `None` where the trace does not say.
     pub on_preempt: Option<OnPreempt>,
+    /// How often it started; 0 where the trace does not say.
+    pub attempts: u16,
+    /// How often it had to make room for others.
+    pub preemptions: u16,
     /// How it ended.
     pub outcome: Outcome,
     /// Whether it waited for another workload of the trace to end.
@@ -146,6 +159,10 @@ pub struct Trace {
     pub users: Vec<String>,
     /// Whether the file has users.
     pub names_users: bool,
+    /// What the names of its work have in common, those of one kind under one number; the first is none.
+    pub names: Vec<Name>,
+    /// Whether what is counted as GPUs are processors.
+    pub counts_processors: bool,
     /// The lists of pools that rows accept, each in order of preference; the first is empty: any.
     pub pools: Vec<Vec<String>>,
     /// How many rows cannot be used.
@@ -195,6 +212,12 @@ impl Trace {
         let skipped = self.skipped.iter().map(|one| format!("{} rows are left aside: {}{}", one.rows, one.reason, first(one)));
         let ruled = self.ruled.iter().map(|one| format!("{} rows: {}{}", one.rows, one.reason, first(one)));
         skipped.chain(ruled).chain(self.said.iter().cloned()).collect()
+    }
+
+    /// The family of a row's work.
+    pub fn family(&self, row: &Row) -> Family {
+        let stem = self.names.get(row.name as usize).map_or_else(String::new, |name| name.stem.clone());
+        Family { user: self.users[row.user as usize].clone(), stem, gpus: size_class(row.all_gpus()) }
     }
 
     /// GPU time of each team in ms, and CPU time of its work without GPUs; or 1 for each.

@@ -5,6 +5,7 @@ use super::{Reading, Row, TeamFrom, Trace};
 use crate::generate::families::Families;
 use crate::job::{Job, checkpoint_default, start_default, unprotected_default};
 use crate::random::mix;
+use crate::scenario::file::OrderText;
 use crate::scenario::length::{Fraction, Length};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -39,6 +40,9 @@ pub(crate) struct TraceFile {
     /// Where the teams' shares come from: `listed` in `[[budgets]]` (default), or budgets made for all teams of the file with `equal` shares
     /// or shares by their `usage` (GPU time in the file).
     pub(crate) shares: Option<Spanned<SharesText>>,
+    /// The order of the work of budgets that are made for the teams: `priority` (default), `fifo` or `shortest-contract`.
+    #[serde(default)]
+    pub(crate) order: OrderText,
     /// A CSV of names and weights: budgets are made for its names, with shares by their weights.
     pub(crate) shares_file: Option<Spanned<String>>,
     /// The weight of each team that the file of shares does not name. Default: their rows are left out.
@@ -156,6 +160,7 @@ impl TraceFile {
             procs_per_gpu: self.procs_per_gpu.as_ref().map_or(1, |procs| *procs.get_ref()),
             team_from: self.columns_of_budget().unwrap_or_else(|| vec![self.team_from]),
             cpu_jobs,
+            sizeless_jobs: false,
             columns: self.columns.clone(),
         }
     }

@@ -5,6 +5,7 @@
 //! - GPUs are processors: the allocated ones (field 5), else the requested (8), divided by the scenario's `procs_per_gpu` and rounded up.
 //! - The group (13) is the team, the user (12) the user, the partition (16) the pool.
 //! - A partial execution (status 2 to 4) is skipped: the line of the whole job, which the format puts before it, has its sum.
+//! - The number of its executable (14) is its name.
 //! - A job cancelled (5) without a run time never ran. Any other without one is skipped.
 //! - The submit time is taken as it is: the wait for a preceding job (17) and the think time (18) are in it already.
 
@@ -26,6 +27,9 @@ const ABOUT: [&[u8]; 6] = [b"Computer", b"Installation", b"MaxNodes", b"MaxProcs
 
 /// Reads the whole file.
 pub(super) fn read(input: &mut Input<'_>, builder: &mut Builder) -> Result<(), String> {
+    if builder.reading.procs_per_gpu == 1 {
+        builder.counts_processors();
+    }
     while let Some(line) = input.line().map_err(|error| error.to_string())? {
         let text = line.text.trim_ascii_start();
         match text.first() {
@@ -76,7 +80,8 @@ fn row(line: &Line<'_>, builder: &mut Builder) -> Result<Option<Row>, String> {
     if count < FIELDS_MIN {
         return Err(format!("has {count} fields; a line of this format has {FIELDS}"));
     }
-    let [_, submit, wait, run, allocated, _, _, requested, limit, memory, status, user, group, _, _, partition, preceding, _] = fields;
+    let [_, submit, wait, run, allocated, _, _, requested, limit, memory, status, user, group, executable, _, partition, preceding, _] =
+        fields;
     let status = needed(status, "status", integer)?;
     if (2..=4).contains(&status) {
         builder.skip(line.number, "a partial execution: the line of the whole job has its sum");
@@ -106,6 +111,7 @@ fn row(line: &Line<'_>, builder: &mut Builder) -> Result<Option<Row>, String> {
         memory_mib: u32::try_from(memory_kib >> 10).unwrap_or(u32::MAX),
         team: builder.team(shown(group))?,
         user: builder.user(shown(user))?,
+        name: if unknown(executable) { 0 } else { builder.exact_name(&format!("executable {}", String::from_utf8_lossy(executable))) },
         pools: if unknown(partition) { 0 } else { builder.pools(partition, b',')? },
         outcome: outcome(status),
         depends: !unknown(preceding),

@@ -12,6 +12,7 @@ mod tests;
 mod watched;
 
 pub use page::page;
+pub(in crate::report) use picture::escape;
 pub use picture::picture;
 pub use table::table;
 pub use watched::watched;

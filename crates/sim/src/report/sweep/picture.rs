@@ -69,7 +69,7 @@ impl Canvas {
 }
 
 /// Text that cannot be taken for markup.
-pub(super) fn escape(text: &str) -> String {
+pub(in crate::report) fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 

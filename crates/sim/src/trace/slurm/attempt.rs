@@ -13,6 +13,9 @@ pub(super) struct Record<'a> {
     pub(super) user: &'a [u8],
     pub(super) partition: &'a [u8],
     pub(super) qos: &'a [u8],
+    pub(super) name: &'a [u8],
+    /// What was typed to submit it.
+    pub(super) submit_line: &'a [u8],
     pub(super) state: Option<State>,
     pub(super) submit: Option<i64>,
     pub(super) eligible: Option<i64>,
@@ -44,6 +47,8 @@ pub(super) struct Attempt {
     pub(super) user: u32,
     pub(super) partition: u32,
     pub(super) qos: u32,
+    /// Number of what its name has in common with its siblings'.
+    pub(super) name: u32,
     pub(super) kind: u32,
     pub(super) state: State,
     pub(super) submit: i64,

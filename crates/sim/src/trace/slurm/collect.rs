@@ -3,6 +3,7 @@
 use super::attempt::{Attempt, Record};
 use super::fold::{SlurmJob, fold};
 use super::state::State;
+use super::value::is_nothing;
 use crate::trace::Row;
 use crate::trace::builder::{Builder, TeamFrom};
 use crate::trace::outcome::Outcome;
@@ -55,6 +56,9 @@ impl<'b> Collector<'b> {
             Ok(numbers) => numbers,
             Err(reason) => return self.bad(line, || reason),
         };
+        // What `sbatch --wrap` submits is called `wrap`, whatever it is.
+        let says_nothing = is_nothing(record.name) || (record.name == b"wrap" && !record.submit_line.is_empty());
+        let name = self.builder.name(if says_nothing { record.submit_line } else { record.name });
         self.attempts.push(Attempt {
             id: record.id,
             cluster,
@@ -62,6 +66,7 @@ impl<'b> Collector<'b> {
             user,
             partition,
             qos,
+            name,
             kind,
             state: record.settled_state(),
             submit,
@@ -89,7 +94,11 @@ impl<'b> Collector<'b> {
         let jobs = fold(attempts, &mut |line, rule| builder.ruled(line, rule));
         builder.epoch_ms(0);
         builder.teams_by_column();
-        for job in jobs {
+        for mut job in jobs {
+            if job.gpus == 0 && job.cpus == 0 && builder.reading.sizeless_jobs {
+                job.cpus = 1;
+                builder.ruled(job.line, "jobs that say neither GPUs nor CPUs count as one CPU");
+            }
             if job.gpus == 0 && !builder.takes_cpu_job(job.line, job.cpus) {
                 continue;
             }
@@ -137,6 +146,7 @@ fn row(job: &SlurmJob, names: &Names, has: &Has, builder: &mut Builder) -> Resul
         start_ms: job.start,
         end_ms: job.end,
         work_ms: job.work.map_or(0, |work| work.max(1000)),
+        redone_ms: job.redone,
         limit_ms: job.limit,
         min_runtime_ms: None,
         members,
@@ -145,9 +155,12 @@ fn row(job: &SlurmJob, names: &Names, has: &Has, builder: &mut Builder) -> Resul
         memory_mib: job.memory,
         team,
         user: if has.users { builder.user(or_unknown(name(job.user)))? } else { 0 },
+        name: job.name,
         pools: builder.pools(name(job.kind), b',')?,
         priority: 0,
         on_preempt: None,
+        attempts: job.attempts,
+        preemptions: job.preemptions,
         outcome,
         depends: false,
     })

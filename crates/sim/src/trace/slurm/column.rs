@@ -30,6 +30,10 @@ pub(super) enum Column {
     AllocGres,
     ReqGres,
     ExitCode,
+    /// The job's name: free text, too.
+    Name,
+    /// What was typed to submit it: free text, too.
+    Line,
     /// Nothing is read of it, but it is free text: what its writer put in may contain the delimiter, or end lines.
     Free,
     /// Nothing is read of it.
@@ -89,10 +93,10 @@ const NAMES: [(&str, Column); 65] = [
     ("gres_used", AllocGres),
     ("exitcode", ExitCode),
     ("exit_code", ExitCode),
-    ("submitline", Free),
-    ("submit_line", Free),
-    ("jobname", Free),
-    ("job_name", Free),
+    ("submitline", Line),
+    ("submit_line", Line),
+    ("jobname", Name),
+    ("job_name", Name),
     ("comment", Free),
     ("admincomment", Free),
     ("admin_comment", Free),
@@ -122,6 +126,11 @@ impl Column {
             self,
             State | Submit | Eligible | Start | End | Elapsed | ElapsedRaw | Limit | AllocTres | ReqTres | AllocGres | ReqGres | ExitCode
         )
+    }
+
+    /// Whether it is text that may contain anything.
+    pub(super) fn is_free(self) -> bool {
+        matches!(self, Name | Line | Free)
     }
 
     /// Whether a list in it may contain commas.

@@ -22,6 +22,8 @@ pub(super) struct SlurmJob {
     pub(super) partition: u32,
     /// Number of its QOS.
     pub(super) qos: u32,
+    /// Number of what its name has in common with its siblings'.
+    pub(super) name: u32,
     /// Number of the type of its GPUs.
     pub(super) kind: u32,
     /// When it was first submitted.
@@ -34,6 +36,12 @@ pub(super) struct SlurmJob {
     pub(super) end: Option<i64>,
     /// How long it ran, all attempts together; `None` if it never did.
     pub(super) work: Option<i64>,
+    /// How long its attempts before the last ran.
+    pub(super) redone: i64,
+    /// How often it started.
+    pub(super) attempts: u16,
+    /// How often it was preempted.
+    pub(super) preemptions: u16,
     /// Time limit; 0 if it has none.
     pub(super) limit: i64,
     /// Nodes of its last attempt; 0 if the log does not say.
@@ -79,7 +87,8 @@ pub(super) fn fold(mut attempts: Vec<Attempt>, ruled: &mut Ruled<'_>) -> Vec<Slu
 /// One job, or one component, of its attempts in the order of their starts; records of a wait come last.
 fn one(attempts: &[Attempt], log_end: i64, ruled: &mut Ruled<'_>) -> SlurmJob {
     let is_same = |a: &Attempt, b: &Attempt| if a.start.is_some() { a.start == b.start } else { b.start.is_none() && a.submit == b.submit };
-    let (mut work, mut runs, mut overrun) = (None, 0, false);
+    let (mut work, mut runs, mut overrun) = (None, 0u16, false);
+    let (mut redone, mut preemptions) = (0i64, 0u16);
     let mut last = latest(attempts);
     for records in attempts.chunk_by(is_same) {
         let known = latest(records);
@@ -88,8 +97,10 @@ fn one(attempts: &[Attempt], log_end: i64, ruled: &mut Ruled<'_>) -> SlurmJob {
         }
         if let Some(ran) = ran(known, log_end) {
             overrun = known.state.is_running() && known.limit > 0 && ran > known.limit;
-            work = Some(work.unwrap_or(0i64).saturating_add(if overrun { known.limit } else { ran }));
-            runs += 1;
+            redone = work.unwrap_or(0);
+            work = Some(redone.saturating_add(if overrun { known.limit } else { ran }));
+            runs = runs.saturating_add(1);
+            preemptions = preemptions.saturating_add(u16::from(known.state == State::Preempted));
             last = known;
         }
     }
@@ -105,6 +116,7 @@ fn one(attempts: &[Attempt], log_end: i64, ruled: &mut Ruled<'_>) -> SlurmJob {
         user: last.user,
         partition: last.partition,
         qos: last.qos,
+        name: last.name,
         kind: last.kind,
         submit: earliest(|a| a.submit),
         eligible: earliest(|a| a.eligible),
@@ -112,6 +124,9 @@ fn one(attempts: &[Attempt], log_end: i64, ruled: &mut Ruled<'_>) -> SlurmJob {
         start: if last.state.is_running() { last.start } else { attempts[0].start },
         end: last.end,
         work,
+        redone,
+        attempts: runs,
+        preemptions,
         limit: last.limit,
         nodes: last.nodes,
         cpus: last.cpus,
@@ -144,6 +159,9 @@ fn together(gang: SlurmJob, part: SlurmJob) -> SlurmJob {
         start: gang.start.into_iter().chain(part.start).min(),
         end: gang.end.max(part.end),
         work: gang.work.max(part.work),
+        redone: gang.redone.max(part.redone),
+        attempts: gang.attempts.max(part.attempts),
+        preemptions: gang.preemptions.max(part.preemptions),
         limit: if gang.limit == 0 || part.limit == 0 { 0 } else { gang.limit.max(part.limit) },
         nodes: gang.nodes.saturating_add(part.nodes),
         cpus: gang.cpus.saturating_add(part.cpus),

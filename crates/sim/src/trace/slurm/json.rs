@@ -54,6 +54,10 @@ struct Job<'a> {
     #[serde(borrow)]
     user_name: Text<'a>,
     #[serde(borrow)]
+    name: Text<'a>,
+    #[serde(borrow)]
+    submit_line: Text<'a>,
+    #[serde(borrow)]
     partition: Text<'a>,
     #[serde(borrow)]
     qos: Text<'a>,
@@ -171,6 +175,8 @@ fn record<'j>(job: &'j Job<'_>) -> Result<Record<'j>, String> {
         cluster: first(&[&job.cluster, &job.association.cluster]),
         account: first(&[&job.account, &job.association.account]),
         user: first(&[&job.user, &job.user_name, &job.association.user]),
+        name: job.name.bytes(),
+        submit_line: job.submit_line.bytes(),
         partition: job.partition.bytes(),
         qos: job.qos.bytes(),
         submit: instant([job.time.submission, job.submit_time]),

@@ -93,8 +93,11 @@ impl Layout {
         for name in names {
             let column = Column::named(name);
             // A column that is there twice counts once.
-            let is_new = column == Column::Free || !columns.contains(&column) || column == Column::Other;
-            columns.push(if is_new { column } else { Column::Other });
+            columns.push(match columns.contains(&column) {
+                true if column.is_free() => Column::Free,
+                true => Column::Other,
+                false => column,
+            });
         }
         let ids = [Column::JobId, Column::JobIdRaw].iter().filter_map(|id| columns.iter().position(|column| column == id)).collect();
         Layout { splitter, full: names.len(), columns, ids, before: 0, id_name: Vec::new() }

@@ -105,7 +105,7 @@ pub(super) fn align(text: &[u8], fields: &mut Fields, columns: &[Column], full: 
             return true;
         }
         let Some(surplus) = candidate.len().checked_sub(full).filter(|&surplus| surplus > 0) else { continue };
-        for (number, _) in columns.iter().enumerate().filter(|(_, column)| **column == Column::Free) {
+        for (number, _) in columns.iter().enumerate().filter(|(_, column)| column.is_free()) {
             let mut tried = candidate.clone();
             tried[number].1 = candidate[number + surplus].1;
             tried.drain(number + 1..=number + surplus);

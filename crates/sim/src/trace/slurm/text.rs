@@ -189,6 +189,8 @@ impl<'t> Said<'t> {
             Column::ArrayTask => self.task = quantity(field).ok().flatten(),
             Column::HetJob => self.het = integer(field).filter(|&job| job > 0),
             Column::HetOffset => self.offset = quantity(field).ok().flatten(),
+            Column::Name => record.name = field,
+            Column::Line => record.submit_line = field,
             Column::Cluster => record.cluster = field,
             Column::Account => record.account = field,
             Column::User => record.user = field,
