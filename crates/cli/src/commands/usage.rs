@@ -121,7 +121,8 @@ fn table(usage: &Usage, steps: usize) -> Table {
         ("owed", Column::Figures),
         ("delivered", Column::Figures),
         ("of owed", Column::Figures),
-        ("chart", Column::Words),
+        // Where there is hardly room for it, there is none for its name.
+        (if steps > STEPS_MIN { "chart" } else { "" }, Column::Words),
     ]);
     for row in &usage.budgets {
         let of_owed = row.owed_gpu_hours.filter(|owed| *owed > 0.0).map(|owed| (row.delivered_gpu_hours / owed * 100.0).min(100.0));
