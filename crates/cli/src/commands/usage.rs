@@ -212,7 +212,7 @@ mod tests {
     fn the_chart_makes_room_for_names() {
         let mut row = usage();
         row.budget = "lab/language/pretraining".into();
-        row.steps = vec![row.steps[1].clone(); 30];
+        row.steps = vec![row.steps[1]; 30];
         let usage = Usage { from_ms: 0, to_ms: 30 * 86_400_000, step_ms: 86_400_000, budgets: vec![row] };
         for width in [80, 90, 100] {
             let text = fitting(&usage, Some(width));
