@@ -249,6 +249,7 @@ fn what_waits_or_leaves_says_why_and_what_has_ended_does_not() {
     assert!(lines[2].contains("running") && lines[3].contains("waiting"), "{queue}");
     assert!(lines[4].starts_with("      needs 8 GPUs; 0 are within reach"), "{queue}");
     assert!(lines.iter().all(|line| line.chars().count() <= 80), "{queue}");
+    assert!(lab.run(&["show", "w1"]).stdout.contains("why       needs 8 GPUs; 0 are within reach"), "{}", lab.run(&["show", "w1"]).stdout);
     lab.run(&["cancel", "w0"]);
     let shown = lab.run(&["show", "w0"]).stdout;
     assert!(shown.contains("state     stopping\n") && shown.contains(" cancelled it\n"), "{shown}");

@@ -92,9 +92,14 @@ impl Daemon {
         let server = Server::start(started.handle.clone(), &data, &daemon_config, listeners)?;
         if let Some(folder) = closed_to_others(&socket) {
             let folder = folder.display();
-            tracing::warn!(
+            let said = format!(
                 "other accounts cannot reach the socket, as they may not enter {folder}: they need a token, or `chmod o+x {folder}`"
             );
+            // Root's daemon is meant for others, too.
+            match nix::unistd::geteuid().is_root() {
+                true => tracing::warn!("{said}"),
+                false => tracing::info!("{said}"),
+            }
         }
         Ok(Daemon { first_token: started.first_token.clone(), address: server.address(), socket, started, server })
     }

@@ -34,7 +34,7 @@ const MARGIN: usize = 10;
 
 impl Show {
     pub(super) fn run(self) -> Outcome {
-        let workload = self.remote.daemon()?.get::<Workload>(&format!("/v1/workloads/{}", self.id.0))?;
+        let workload = self.remote.daemon()?.get::<Workload>(&format!("/v1/workloads/{}?explain=true", self.id.0))?;
         output::data(self.format, &workload, || page(&workload, now_ms(), output::width()))?;
         Ok(Answer::Yes)
     }

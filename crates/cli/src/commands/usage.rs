@@ -121,7 +121,8 @@ fn table(usage: &Usage, steps: usize) -> Table {
         ("owed", Column::Figures),
         ("delivered", Column::Figures),
         ("of owed", Column::Figures),
-        ("chart", Column::Words),
+        // Where there is hardly room for it, there is none for its name.
+        (if steps > STEPS_MIN { "chart" } else { "" }, Column::Words),
     ]);
     for row in &usage.budgets {
         let of_owed = row.owed_gpu_hours.filter(|owed| *owed > 0.0).map(|owed| (row.delivered_gpu_hours / owed * 100.0).min(100.0));
@@ -211,7 +212,7 @@ mod tests {
     fn the_chart_makes_room_for_names() {
         let mut row = usage();
         row.budget = "lab/language/pretraining".into();
-        row.steps = vec![row.steps[1].clone(); 30];
+        row.steps = vec![row.steps[1]; 30];
         let usage = Usage { from_ms: 0, to_ms: 30 * 86_400_000, step_ms: 86_400_000, budgets: vec![row] };
         for width in [80, 90, 100] {
             let text = fitting(&usage, Some(width));

@@ -7,7 +7,7 @@ use super::{Api, TAG_WORKLOADS, stopped};
 use crate::service::Who;
 use crate::wire::error::{Code, Problem};
 use crate::wire::page::Page;
-use crate::wire::query::{Cancel, Wait};
+use crate::wire::query::{Cancel, Show, Wait};
 use crate::wire::token::Role;
 use crate::wire::workload::{Detail, Filter, Submission, Submissions, Submitted, Workload};
 use axum::Json;
@@ -73,11 +73,19 @@ pub(super) async fn list(Shared(api): Shared<Arc<Api>>, _: Known, Params(filter)
 
 /// One workload, with how it was submitted. Only its owner and administrators see the values of its environment.
 #[utoipa::path(
-    get, path = "/v1/workloads/{id}", tag = TAG_WORKLOADS, params(("id" = u32, Path)),
+    get, path = "/v1/workloads/{id}", tag = TAG_WORKLOADS, params(("id" = u32, Path), Show),
     responses((status = 200, body = Detail), (status = 404, body = Problem)),
 )]
-pub(super) async fn show(Shared(api): Shared<Arc<Api>>, Known(who): Known, Id(id): Id<u32>) -> Reply<Json<Detail>> {
+pub(super) async fn show(
+    Shared(api): Shared<Arc<Api>>,
+    Known(who): Known,
+    Id(id): Id<u32>,
+    Params(Show { explain }): Params<Show>,
+) -> Reply<Json<Detail>> {
     let mut detail = api.detail(id).await?;
+    if explain {
+        detail.workload = api.explain_all(vec![detail.workload]).await?.remove(0);
+    }
     if !sees_environment(&who, &detail.workload) {
         detail.submission.env.values_mut().for_each(|value| *value = "…".into());
     }

@@ -18,6 +18,9 @@ use stipend_sim::scenario::knobs_over;
 /// Knobs as they are written, by name.
 type Written = serde_json::Map<String, serde_json::Value>;
 
+/// Pools with other knobs, and what that changes, a line each.
+type OtherKnobs = (Vec<(PoolId, Knobs)>, Vec<String>);
+
 /// What of the knobs differs, as the event log writes them.
 fn differences(pool: &str, before: &Knobs, after: &Knobs) -> Vec<String> {
     let fields = |knobs: &Knobs| serde_json::to_value(Policy::new(pool.to_owned(), knobs)).expect("knobs are plain data");
@@ -82,7 +85,7 @@ impl Service {
     }
 
     /// The pools whose knobs would be others, and what that changes, a line each.
-    fn other_knobs(&self, all: &Written, pools: &[PoolKnobs]) -> Answer<(Vec<(PoolId, Knobs)>, Vec<String>)> {
+    fn other_knobs(&self, all: &Written, pools: &[PoolKnobs]) -> Answer<OtherKnobs> {
         for named in pools {
             self.directory.pool(&named.name)?;
         }

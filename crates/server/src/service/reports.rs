@@ -56,6 +56,10 @@ impl Service {
 
     fn node_fault(&mut self, name: &str, severity: Severity, reason: String) {
         self.on_node(name, |node| Event::NodeDrainRequested { node, severity, reason });
+        // A node that was to come back by itself does not when a fault was found meanwhile.
+        if let Ok(node) = self.directory.node(name) {
+            self.nodes.comes_back(node, None);
+        }
     }
 
     fn on_node(&mut self, name: &str, event: impl FnOnce(NodeId) -> Event) {

@@ -13,6 +13,15 @@ pub struct Cancel {
     pub reason: Option<String>,
 }
 
+/// What to say of a workload.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields, default)]
+#[into_params(parameter_in = Query)]
+pub struct Show {
+    /// If it waits, `why` says what stops it now.
+    pub explain: bool,
+}
+
 /// How long to wait for a workload's end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields, default)]

@@ -311,7 +311,7 @@ pub(crate) fn licence(of: entry::Licence) -> Licence {
     }
 }
 
-pub(crate) fn outcome(of: entry::Outcome) -> Outcome {
+fn outcome(of: entry::Outcome) -> Outcome {
     match of {
         entry::Outcome::Completed => Outcome::Completed,
         entry::Outcome::Failed => Outcome::Failed,
