@@ -11,6 +11,7 @@ pub mod budget;
 mod changeset;
 mod claim;
 mod cluster;
+mod completion;
 pub mod counterfactual;
 mod cycle;
 mod demand;

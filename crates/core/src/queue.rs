@@ -1,11 +1,12 @@
 //! Waiting work of one pool: by leaf, shape and user, so that a cycle looks at classes of equal requests and not at every workload.
 
 use crate::budget::BudgetTree;
+use crate::completion::head_start;
 use crate::id::{BudgetId, FamilyId, PoolId, WorkloadId};
 use crate::knobs::Knobs;
 use crate::pool::Pool;
 use crate::quantity::{Span, Time};
-use crate::record::{Kin, Records};
+use crate::record::Records;
 use crate::spec::{Gang, LeafOrder, OnPreempt, Start, WorkloadSpec};
 use crate::table::Table;
 use crate::workload::{Terms, Workload};
@@ -158,9 +159,6 @@ pub(crate) struct LeafQueue {
 }
 
 const WAITS_KEPT: usize = 64;
-
-/// Head starts are told apart in so many steps: less would be noise, and every step moves work.
-const HEAD_START_STEPS: i64 = 32;
 
 impl LeafQueue {
     /// Whether there is something new to try: work of a shape that is blocked waits for what could help it.
@@ -495,47 +493,6 @@ pub(crate) fn join_queues(pools: &mut [Pool], records: &Records, id: WorkloadId,
     ask(pools, workload, 1);
 }
 
-/// The head start that its past gives a workload: the part of its expected run time that leads to a completion, in steps, of the most
-/// that its pools give.
-fn head_start(pools: &[Pool], records: &Records, workload: &Workload) -> Span {
-    let most = workload.all_terms().map(|terms| pools[terms.pool.index()].knobs.head_start_max).max().unwrap_or_default();
-    let step = i64::from(records.estimate(Kin::from(&*workload.spec), workload.ran).useful.0) * HEAD_START_STEPS / 1_000_000;
-    Span(most.0 / HEAD_START_STEPS * step)
-}
-
-/// A family has news: its work that waits in a leaf whose order is by completion moves to its new place. Work is looked at once for each
-/// step that its family makes, so news cost little.
-pub(crate) fn family_has_news(
-    pools: &mut [Pool],
-    records: &Records,
-    spec: &WorkloadSpec,
-    workloads: &mut Table<Workload>,
-    tree: &BudgetTree,
-) {
-    let Some(family) = spec.family.filter(|_| order_of(tree, spec.budget) == LeafOrder::Completion) else { return };
-    let sides = |pool: &Pool| {
-        [pool.queue.allocated.get(&spec.budget), pool.queue.unallocated.get(&spec.budget)]
-            .map(|leaf| leaf.into_iter().flat_map(|leaf| leaf.of_family(family)).collect::<Vec<_>>())
-            .concat()
-    };
-    let waiting: BTreeSet<WorkloadId> = pools.iter().flat_map(|pool| sides(pool)).collect();
-    for id in waiting {
-        let workload = workloads.get_mut(id.0).expect("waiting work is live");
-        let head_start = head_start(pools, records, workload);
-        if head_start == workload.head_start {
-            continue;
-        }
-        let queued: Vec<PoolId> = workload.queued_in().collect();
-        for pool in &queued {
-            pools[pool.index()].queue.remove(id, workload, tree);
-        }
-        workload.head_start = head_start;
-        for pool in &queued {
-            pools[pool.index()].queue.insert(id, workload, tree);
-        }
-    }
-}
-
 /// Allocated work asks for GPUs in every pool that it accepts (`sign` = 1), or no longer (−1).
 pub(crate) fn ask(pools: &mut [Pool], workload: &Workload, sign: i64) {
     for terms in workload.all_terms().filter(|_| workload.is_allocated()) {
@@ -556,7 +513,7 @@ pub(crate) fn leave_queues(pools: &mut [Pool], id: WorkloadId, workload: &Worklo
     ask(pools, workload, -1);
 }
 
-fn order_of(tree: &BudgetTree, leaf: BudgetId) -> LeafOrder {
+pub(crate) fn order_of(tree: &BudgetTree, leaf: BudgetId) -> LeafOrder {
     tree.get(leaf).map(|b| b.spec.order).unwrap_or_default()
 }
 
