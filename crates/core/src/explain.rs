@@ -341,7 +341,10 @@ impl Blocker {
             Blocker::InUse { needed, reachable, protected_until } => {
                 let until = protected_until.map(|t| format!("; the next protection ends at {}", names.time(t))).unwrap_or_default();
                 let reachable = reachable.0 * names.cpus_per_gpu(pool).unwrap_or(1);
-                format!("needs {}; {reachable} are within reach, the rest is protected, or stands less than a quantum higher{until}", amount(needed.0))
+                format!(
+                    "needs {}; {reachable} are within reach, the rest is protected, or stands less than a quantum higher{until}",
+                    amount(needed.0)
+                )
             }
             Blocker::Reserved { workload, from, gone_by } => format!(
                 "it fits only on nodes that are reserved for {} from {}, and with its contract it might be there until {}",
