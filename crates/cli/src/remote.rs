@@ -5,15 +5,16 @@ use clap::Args;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::env;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use stipend_server::client::{self, Client, Error, escape};
+use stipend_server::serve;
 use stipend_server::wire::page::Page;
 
 /// Which daemon is asked, and as whom.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Daemon")]
 pub(crate) struct Remote {
-    /// The daemon's address: unix:PATH or http://HOST:PORT [default: the socket in the data folder]
+    /// The daemon's address: unix:PATH or http://HOST:PORT [default: the socket in the data folder, else that of root's daemon]
     #[arg(long, value_name = "ADDRESS", env = "STIPEND_SERVER", hide_env_values = true)]
     pub(crate) server: Option<String>,
     /// A file with the token; so can the variable STIPEND_TOKEN hold it. On the socket none is needed
@@ -21,11 +22,25 @@ pub(crate) struct Remote {
     pub(crate) token_file: Option<PathBuf>,
 }
 
-/// The folder where a daemon keeps its data unless told otherwise: `$STIPEND_DATA`, else `~/.local/share/stipend`.
+/// Where root's daemon keeps its data: where others may get to, unlike root's home.
+const OF_ROOT: &str = "/var/lib/stipend";
+
+/// The folder where a daemon keeps its data unless told otherwise: `$STIPEND_DATA`, else root's, or `~/.local/share/stipend`.
 pub(crate) fn data_folder() -> PathBuf {
     let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let home = || set("HOME").unwrap_or_default();
-    set("STIPEND_DATA").unwrap_or_else(|| set("XDG_DATA_HOME").unwrap_or_else(|| home().join(".local/share")).join("stipend"))
+    let own = || match nix::unistd::Uid::effective().is_root() {
+        true => OF_ROOT.into(),
+        false => set("XDG_DATA_HOME").unwrap_or_else(|| home().join(".local/share")).join("stipend"),
+    };
+    set("STIPEND_DATA").unwrap_or_else(own)
+}
+
+/// The socket of the daemon in one's own folder; where there is none, root's, which is for all accounts.
+fn usual_socket() -> PathBuf {
+    let (own, of_root) = (serve::socket(&data_folder()), serve::socket(Path::new(OF_ROOT)));
+    let is_there = |socket: &Path| std::fs::symlink_metadata(socket).is_ok();
+    if !is_there(&own) && is_there(&of_root) { of_root } else { own }
 }
 
 impl Remote {
@@ -36,7 +51,7 @@ impl Remote {
 
     /// A way to ask it. Nothing is sent yet.
     pub(crate) fn daemon(&self) -> Result<Daemon, Failure> {
-        let socket = || format!("unix:{}", stipend_server::serve::socket(&data_folder()).display());
+        let socket = || format!("unix:{}", usual_socket().display());
         Daemon::at(self.server.clone().unwrap_or_else(socket), self.token()?)
     }
 

@@ -1,4 +1,4 @@
-//! Tables without ornament that fit the terminal: one row, one line.
+//! Tables without ornament that fit the terminal: one row, one line, and a reason below it where there is no room beside.
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
@@ -17,7 +17,12 @@ pub(crate) enum Column {
     Figures,
     /// Words that are cut where there is no room.
     Shrinks,
+    /// Sentences, in the last column only: where there is no room for all of them, each stands below its row.
+    Below,
 }
+
+/// Before what stands below its row.
+const INDENT: &str = "      ";
 
 /// A table that is being filled.
 pub(crate) struct Table {
@@ -41,16 +46,33 @@ impl Table {
 
     /// The whole table, no line wider than `width`, if there is a width.
     pub(crate) fn text(&self, width: Option<usize>) -> String {
-        let widths = self.widths(width);
-        let mut lines: Vec<String> = self.rows.iter().map(|row| self.line(row, &widths)).collect();
+        let beside = self.beside(width);
+        let widths = self.widths(beside, width);
+        let mut lines = Vec::new();
+        for (index, row) in self.rows.iter().enumerate() {
+            lines.push(self.line(row, &widths));
+            let below = row[beside..].iter().filter(|cell| index > 0 && !cell.is_empty());
+            lines.extend(below.map(|cell| wrap(INDENT, INDENT, cell, width)));
+        }
         let ruled = widths.iter().sum::<usize>() + GAP * (widths.len() - 1);
         lines.insert(1, "─".repeat(ruled));
         lines.join("\n")
     }
 
-    fn widths(&self, width: Option<usize>) -> Vec<usize> {
-        let widest = |index: usize| self.rows.iter().map(|row| row[index].width()).max().unwrap_or(0);
-        let mut widths: Vec<usize> = (0..self.columns.len()).map(widest).collect();
+    fn widest(&self, column: usize) -> usize {
+        self.rows.iter().map(|row| row[column].width()).max().unwrap_or(0)
+    }
+
+    /// How many columns stand beside each other.
+    fn beside(&self, width: Option<usize>) -> usize {
+        let count = self.columns.len();
+        let whole = (0..count).map(|column| self.widest(column)).sum::<usize>() + GAP * (count - 1);
+        let fits = width.is_none_or(|width| whole <= width);
+        if fits || self.columns.last() != Some(&Column::Below) { count } else { count - 1 }
+    }
+
+    fn widths(&self, columns: usize, width: Option<usize>) -> Vec<usize> {
+        let mut widths: Vec<usize> = (0..columns).map(|column| self.widest(column)).collect();
         let Some(width) = width else { return widths };
         let room = width.saturating_sub(GAP * (widths.len() - 1));
         while widths.iter().sum::<usize>() > room {
@@ -140,6 +162,26 @@ w123  eval\u{fffd}[2J               waiting  all GPUs are protected until 14:05"
             }
         }
         assert!(table().text(Some(40)).contains('…') && table().text(Some(40)).contains("waiting"));
+    }
+
+    #[test]
+    fn what_has_no_room_beside_a_row_stands_below_it_whole() {
+        let mut table = Table::new(&[("id", Column::Figures), ("name", Column::Shrinks), ("why", Column::Below)]);
+        table.row(["w7".into(), "train".into(), String::new()]);
+        table.row(["w8".into(), "a-name-that-is-long".into(), "all GPUs are protected until 14:05".into()]);
+        let beside = "id  name                 why
+───────────────────────────────────────────────────────────
+w7  train
+w8  a-name-that-is-long  all GPUs are protected until 14:05";
+        assert_eq!(table.text(None), beside);
+        let below = "id  name
+───────────────────────
+w7  train
+w8  a-name-that-is-long
+      all GPUs are
+      protected until
+      14:05";
+        assert_eq!(table.text(Some(24)), below);
     }
 
     #[test]

@@ -95,6 +95,10 @@ fn budgets_are_shown_changed_and_told() {
     assert!(shown.contains("40 % of its parent, 40 % of the pool; at most 8 GPUs"), "{shown}");
     lab.run(&["budget", "set", "lab/nlp", "--gpus-max", "none", "-r", "no cap"]);
     assert!(!lab.run(&["budget", "show", "lab/nlp"]).stdout.contains("at most 8 GPUs"));
+    lab.run(&["budget", "set", "lab/nlp", "--gpus-max", "6", "-r", "a cap"]);
+    lab.write("free.toml", "reason = \"no cap\"\n[[budgets]]\npath = \"lab/nlp\"\ngpus_max = \"none\"\n");
+    lab.run(&["budget", "apply", "free.toml"]);
+    assert!(!lab.run(&["budget", "show", "lab/nlp"]).stdout.contains("at most 6 GPUs"));
     let history = lab.run(&["budget", "history"]).stdout;
     assert!(history.contains("a test") && history.contains("lab/audio"), "{history}");
 
@@ -103,6 +107,19 @@ fn budgets_are_shown_changed_and_told() {
     let whatif = lab.run(&["whatif", "plan.toml", "--days", "1"]).stdout;
     assert!(whatif.contains("lab/vision") && whatif.contains("the queue as it is now"), "{whatif}");
     lab.run(&["budget", "apply", "plan.toml"]);
+    lab.write("knobs.toml", "[policy]\nquantum = \"30m\"\n[[pools]]\nname = \"gpu\"\npolicy = { below_share = 1.25 }\n");
+    let whatif = lab.run(&["whatif", "knobs.toml", "--days", "1"]).stdout;
+    assert!(whatif.contains("gpu: quantum: 15 min -> 30 min") && whatif.contains("gpu: below_share: 1.1 -> 1.25"), "{whatif}");
+    for (text, said) in [
+        ("[policy]\nquantun = \"30m\"\n", "policy: unknown field `quantun`"),
+        ("[policy]\nquantum = 30\n", "policy: quantum = 30: "),
+        ("[policy]\nbelow_share = 0.5\n", "below_share"),
+        ("[[pools]]\nname = \"cpu\"\n", "there is no pool"),
+    ] {
+        lab.write("wrong.toml", text);
+        let wrong = lab.any(&["whatif", "wrong.toml"]);
+        assert!(wrong.code == 2 && wrong.stderr.contains(said), "{text}{}", wrong.stderr);
+    }
     assert!(lab.run(&["usage", "--since", "1d"]).stdout.contains("lab/vision"));
     let sheet = lab.run(&["budget", "export"]).stdout;
     lab.write("tree.csv", &sheet.replace(",25,", ",20,"));
@@ -146,6 +163,10 @@ fn a_node_is_drained_and_comes_back() {
     lab.run(&["release", "w0"]);
     lab.run(&["node", "resume", "gpu-2"]);
     assert_eq!(lab.run(&["wait", "w0"]).stdout, "w0 completed\n");
+    assert!(lab.any(&["node", "drain", "gpu-1", "-r", "x", "--until", "2020-01-01"]).stderr.contains("that is in the past"));
+    lab.run(&["node", "drain", "gpu-1", "-r", "new firmware", "--until", "+3s"]);
+    lab.until("it comes back", || !lab.run(&["node", "list"]).stdout.contains("new firmware"));
+    assert!(lab.run(&["events"]).stdout.contains("node gpu-1 is drained"));
 }
 
 #[test]
@@ -168,17 +189,109 @@ fn a_daemon_that_was_killed_goes_on_where_it_was() {
     let mut lab = Lab::start("killed");
     lab.run(&["submit", "-b", "lab/nlp", "--", "sh", "-c", "while [ ! -e finish ]; do sleep 0.05; done; echo done; exit 3"]);
     lab.until("it runs", || lab.run(&["queue"]).stdout.contains("running"));
+    let token = lab.run(&["token", "create", "eve"]).stdout;
+    lab.write("eve.token", &token);
     lab.run(&["backup", "kept.db", "--data", lab.data()]);
     lab.run(&["store", "check", "kept.db"]);
+    lab.run(&["token", "revoke", "2"]);
+    lab.stop();
+    assert!(lab.log().contains("stopped: 1 run on without the daemon (w0), 0 wait"), "{}", lab.log());
+    lab.serve();
+    assert!(lab.log().contains("workloads: 1 adopted as they run"), "{}", lab.log());
     lab.kill();
     lab.write("finish", "");
     lab.serve();
     assert_eq!(lab.any(&["wait", "w0"]).stdout, "w0 failed, exit code 3\n");
     assert_eq!(lab.run(&["logs", "w0"]).stdout, "done\n");
+    lab.run(&["submit", "-b", "lab/nlp", "--", "true"]);
     lab.kill();
-    lab.run(&["store", "restore", "kept.db", "--data", lab.data()]);
+    lab.run(&["store", "check", lab.data()]);
+    let restored = lab.run(&["store", "restore", "kept.db", "--data", lab.data()]).stderr;
+    let after = restored.split_once("is kept: ").and_then(|(_, kept)| kept.split_once('\n')).expect("what was there is kept").1;
+    let expected = "ended since, and run again once the daemon is started: w0
+  those that shall not: stipend cancel w0
+submitted since, and forgotten: w1; what of them still runs is stopped
+taken back since, and valid again: token 2 of eve (user)
+  to take it back: stipend token revoke 2
+";
+    assert_eq!(after, expected);
     lab.serve();
-    lab.run(&["queue", "--all"]);
+    lab.run(&["queue", "--all", "--token-file", "eve.token"]);
+    assert_eq!(lab.any(&["wait", "w0"]).stdout, "w0 failed, exit code 3\n");
+}
+
+#[test]
+fn work_that_ends_its_own_supervisor_is_held_after_the_third_time() {
+    let mut lab = Lab::start("losses");
+    lab.run(&["submit", "-b", "lab/nlp", "--", "sh", "-c", "echo came; kill -9 $PPID; exec sleep 600"]);
+    let shown = |lab: &Lab| lab.run(&["show", "w0", "--format", "json"]).stdout;
+    lab.until("it is paused", || shown(&lab).contains("it tries again at"));
+    // The pause is kept, too.
+    lab.kill();
+    lab.serve();
+    lab.until("it is held", || shown(&lab).contains("stipend release w0 lets it try again"));
+    assert!(shown(&lab).contains("\"attempts\": 3"), "{}", shown(&lab));
+    let events = lab.run(&["events"]).stdout;
+    assert_eq!(events.lines().filter(|line| line.contains("w0 is held")).count(), 2, "{events}");
+    lab.run(&["release", "w0"]);
+    lab.until("it tries again", || shown(&lab).contains("\"attempts\": 4"));
+}
+
+#[test]
+fn what_waits_or_leaves_says_why_and_what_has_ended_does_not() {
+    let lab = Lab::start("why");
+    let stubborn = "trap '' TERM; echo up; while [ ! -e finish ]; do sleep 0.05; done";
+    lab.run(&["submit", "-b", "lab/nlp", "-g", "8", "-m", "2", "--min-runtime", "1h", "--", "sh", "-c", stubborn]);
+    lab.until("it runs", || lab.any(&["logs", "w0"]).stdout == "up\n" && lab.run(&["queue"]).stdout.contains("running"));
+    lab.run(&["submit", "-b", "lab/nlp", "-g", "8", "--min-runtime", "1h", "--", "true"]);
+    let queue = lab.run(&["queue"]).stdout;
+    let lines: Vec<&str> = queue.lines().collect();
+    assert!(lines[2].contains("running") && lines[3].contains("waiting"), "{queue}");
+    assert!(lines[4].starts_with("      needs 8 GPUs; 0 are within reach"), "{queue}");
+    assert!(lines.iter().all(|line| line.chars().count() <= 80), "{queue}");
+    lab.run(&["cancel", "w0"]);
+    let shown = lab.run(&["show", "w0"]).stdout;
+    assert!(shown.contains("state     stopping\n") && shown.contains(" cancelled it\n"), "{shown}");
+    lab.write("finish", "");
+    lab.run(&["wait", "w1"]);
+    let shown = lab.run(&["show", "w1"]).stdout;
+    assert!(shown.contains("state     completed") && !shown.contains("\nwhy "), "{shown}");
+}
+
+#[test]
+fn a_repair_that_the_daemon_did_not_outlive_is_begun_anew() {
+    let config = "[pool]\nname = \"gpu\"\nnodes = 1\ngpus_per_node = 8\n[daemon]\nrun_as = \"daemon\"\nhealth_command = [\"true\"]\n\
+                  repair_command = [\"sh\", \"-c\", \"while [ ! -e parts ]; do sleep 0.05; done\"]\n";
+    let mut lab = Lab::with("repair", config);
+    lab.run(&["node", "drain", "gpu-1", "--reason", "fan 3 is loud"]);
+    lab.until("it is repaired", || lab.run(&["node", "list"]).stdout.contains("repairing"));
+    lab.kill();
+    lab.serve();
+    assert!(lab.run(&["node", "list"]).stdout.contains("repairing"));
+    lab.write("parts", "");
+    lab.until("it is back", || lab.run(&["node", "list"]).stdout.contains("ready"));
+}
+
+#[test]
+fn of_a_gang_all_members_are_heard() {
+    let lab = Lab::start("gang");
+    let said = lab.any(&["run", "-b", "lab/nlp", "-m", "3", "--", "sh", "-c", "echo rank $STIPEND_RANK; echo on $STIPEND_NODE"]);
+    let mut lines: Vec<&str> = said.stdout.lines().collect();
+    lines.sort_unstable();
+    assert_eq!((said.code, lines.len()), (0, 6), "{}{}", said.stdout, said.stderr);
+    assert!(["[0] rank 0", "[1] rank 1", "[2] rank 2"].iter().all(|line| lines.contains(line)), "{}", said.stdout);
+    let killed = lab.any(&["run", "-b", "lab/nlp", "--", "sh", "-c", "kill -9 $$"]);
+    assert_eq!(killed.code, 137, "{}", killed.stderr);
+}
+
+#[test]
+fn a_session_says_that_it_is_used() {
+    let lab = Lab::start("session");
+    let program = format!("STIPEND={}", env!("CARGO_BIN_EXE_stipend"));
+    let said = lab.any(&["run", "-b", "lab/nlp", "--session", "-e", &program, "--", "sh", "-c", "\"$STIPEND\" input && echo told"]);
+    assert_eq!((said.code, said.stdout.as_str()), (0, "told\n"), "{}", said.stderr);
+    assert!(lab.run(&["events", "--all"]).stdout.contains("input"), "{}", lab.run(&["events", "--all"]).stdout);
+    assert!(lab.run(&["usage", "--format", "csv"]).stdout.starts_with("budget,pool,from,delivered_gpu_hours,owed_gpu_hours\nlab"));
 }
 
 #[test]

@@ -20,7 +20,8 @@ There is no colour and no progress bar where stderr is no terminal.
 
 `stipend run` exits with the exit code of the workload.
 
-Commands that ask the daemon find it by its socket in `$STIPEND_DATA` or `~/.local/share/stipend`, or as `--server` or `STIPEND_SERVER` says.
+Commands that ask the daemon find it by its socket: in `$STIPEND_DATA`, in `~/.local/share/stipend`, in `/var/lib/stipend`, where root's daemon is.
+`--server` or `STIPEND_SERVER` names another place.
 On the socket you are who you are on the machine; elsewhere a token says so, in `--token-file` or `STIPEND_TOKEN`.
 A workload is named `123` or `w123`.
 
@@ -68,6 +69,7 @@ fn the_reference_is_the_help() {
         &["store", "restore"],
         &["checkpoint"],
         &["done"],
+        &["input"],
         &["sim"],
         &["sim", "run"],
         &["sim", "sweep"],

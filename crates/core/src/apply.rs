@@ -92,6 +92,7 @@ fn check_knobs(knobs: &Knobs) -> Result<(), Rejection> {
         ("kill_timeout", knobs.kill_timeout),
         ("restart_cost", knobs.restart_cost),
         ("age_min", knobs.age_min),
+        ("head_start_max", knobs.head_start_max),
         ("refund_max", knobs.refund_max),
         ("express_contract_max", knobs.express_contract_max),
     ];
@@ -279,7 +280,7 @@ pub(crate) fn wait_anew(s: &mut Scheduler, id: WorkloadId, log: &mut Vec<Entry>)
     workload.phase = Phase::Waiting;
     workload.eligible = s.now;
     workload.waiting_since = s.now;
-    join_queues(&mut s.pools, id, workload, &s.tree);
+    join_queues(&mut s.pools, &s.records, id, workload, &s.tree);
     log.push(Entry::Eligible { workload: id });
 }
 

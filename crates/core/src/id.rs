@@ -49,6 +49,10 @@ id!(
     ReservationId(u32), "r"
 );
 id!(
+    /// A family: work that is alike, such as one user's runs of one script at one size. The shell says what is.
+    FamilyId(u64), "f"
+);
+id!(
     /// A block: nodes behind one leaf switch or NVLink domain.
     BlockId(u32), "k"
 );

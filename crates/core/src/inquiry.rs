@@ -11,7 +11,9 @@ use crate::order::{OpenLeaf, Standings, next_allocated, next_unallocated, standi
 use crate::pool::Pool;
 use crate::quantity::{GpuMs, Gpus, Span, Standing, Time};
 use crate::queue::{LeafQueue, head};
+use crate::record::{Estimate, Kin};
 use crate::scheduler::Scheduler;
+use crate::spec::LeafOrder;
 use crate::workload::{Lease, Phase, Terms, Workload};
 use std::collections::BTreeSet;
 
@@ -127,7 +129,25 @@ pub struct Taker {
     pub loss_limit: Option<GpuMs>,
 }
 
+/// What the past says of a workload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Prospect {
+    /// What became of its kin, and what is to be expected of it.
+    pub estimate: Estimate,
+    /// In a leaf whose order is by completion: it goes first as if it had been eligible so much longer.
+    pub head_start: Option<Span>,
+}
+
 impl Scheduler {
+    /// What the past says of a live workload now; `None` if it has ended or never was.
+    pub fn prospect(&self, id: WorkloadId) -> Option<Prospect> {
+        let workload = self.workloads.get(id.0)?;
+        let running = workload.lease().and_then(|lease| lease.running).map_or(Span::ZERO, |running| self.now - running);
+        let estimate = self.records.estimate(Kin::from(&*workload.spec), workload.ran + running);
+        let by_completion = self.tree.get(workload.spec.budget)?.spec.order == LeafOrder::Completion;
+        Some(Prospect { estimate, head_start: by_completion.then_some(workload.head_start) })
+    }
+
     /// All that can be said of a live workload now; `None` if it has ended or never was. For waiting work this tries many changes on copies
     /// of the state: it is for one workload that somebody asks about, not for a list.
     pub fn inquire(&self, id: WorkloadId) -> Option<Answer> {

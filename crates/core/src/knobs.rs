@@ -49,6 +49,9 @@ pub struct Knobs {
     pub restart_cost: Span,
     /// Work eligible longer than this (or three times its leaf's median wait) goes before all younger work of its leaf.
     pub age_min: Span,
+    /// In a leaf whose order is by completion, work that certainly completes goes first as if it had been eligible this much longer; less
+    /// likely work has a smaller part of it. So nothing is passed by what became eligible more than this later. 0 is `fifo`.
+    pub head_start_max: Span,
     /// Time lost to a fault of the infrastructure is refunded for at most this long.
     pub refund_max: Span,
     /// The longest contract that may run on express GPUs.
@@ -88,6 +91,7 @@ impl Default for Knobs {
             worth_it: Ppm(250_000),
             restart_cost: Span::minutes(5),
             age_min: Span::hours(24),
+            head_start_max: Span::hours(8),
             refund_max: Span::hours(8),
             express_contract_max: Span::minutes(15),
             express_gpus_max: 8,

@@ -10,7 +10,8 @@ use crate::id::{LeaseId, WorkloadId};
 use crate::plan::Preemption;
 use crate::pool::Pool;
 use crate::quantity::{GpuMs, Span, Time};
-use crate::queue::{Shape, ask, ask_in, join_queues, leave_queues};
+use crate::queue::{Shape, ask, ask_in, family_has_news, join_queues, leave_queues};
+use crate::record::Kin;
 use crate::reservation::{give_up, gone_by, shorten};
 use crate::scheduler::Scheduler;
 use crate::session;
@@ -411,8 +412,8 @@ fn after_end(s: &mut Scheduler, id: WorkloadId, lease: &Lease, outcome: Outcome,
     let left = workload.limit_left();
     if !(cut_short && can_go_on && left.is_none_or(|left| left > Span::ZERO)) {
         session::list(&mut s.pools, id, workload, false);
-        s.workloads.remove(id.0);
-        return;
+        let ended = s.workloads.remove(id.0).expect("it was live");
+        return record(s, &ended, outcome);
     }
     if outcome == Outcome::Preempted {
         workload.preemptions += 1;
@@ -443,7 +444,7 @@ fn after_end(s: &mut Scheduler, id: WorkloadId, lease: &Lease, outcome: Outcome,
         return keep_closed(workload, id, &s.tree, log);
     }
     workload.phase = Phase::Waiting;
-    join_queues(&mut s.pools, id, workload, &s.tree);
+    join_queues(&mut s.pools, &s.records, id, workload, &s.tree);
     let pool = &s.pools[workload.terms.pool.index()];
     let gone_by = gone_by(&pool.knobs, &workload.terms, now);
     let usable = |slot: &Slot| {
@@ -454,6 +455,17 @@ fn after_end(s: &mut Scheduler, id: WorkloadId, lease: &Lease, outcome: Outcome,
     if lease.first_right && lease.placement.iter().all(usable) {
         claim::claim(s, id, &lease.placement, Licence::Free, log);
     }
+}
+
+/// What its own doing ended is told to the records; what others ended says nothing of it.
+fn record(s: &mut Scheduler, ended: &Workload, outcome: Outcome) {
+    let completed = match outcome {
+        Outcome::Completed => true,
+        Outcome::Failed | Outcome::TimedOut => false,
+        Outcome::Preempted | Outcome::Cancelled | Outcome::NodeLost | Outcome::StartTimeout => return,
+    };
+    s.records.ended(Kin::from(&*ended.spec), ended.ran, completed);
+    family_has_news(&mut s.pools, &s.records, &ended.spec, &mut s.workloads, &s.tree);
 }
 
 fn settle_charge(pool: &mut Pool, id: LeaseId, workload: &Workload, lease: &Lease, now: Time, log: &mut Vec<Entry>) {

@@ -35,6 +35,7 @@ mod plan;
 mod pool;
 pub mod quantity;
 mod queue;
+pub mod record;
 mod recovery;
 mod reservation;
 mod scheduler;

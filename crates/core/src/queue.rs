@@ -1,10 +1,11 @@
 //! Waiting work of one pool: by leaf, shape and user, so that a cycle looks at classes of equal requests and not at every workload.
 
 use crate::budget::BudgetTree;
-use crate::id::{BudgetId, PoolId, WorkloadId};
+use crate::id::{BudgetId, FamilyId, PoolId, WorkloadId};
 use crate::knobs::Knobs;
 use crate::pool::Pool;
 use crate::quantity::{Span, Time};
+use crate::record::{Kin, Records};
 use crate::spec::{Gang, LeafOrder, OnPreempt, Start, WorkloadSpec};
 use crate::table::Table;
 use crate::workload::{Terms, Workload};
@@ -152,9 +153,14 @@ pub(crate) struct LeafQueue {
     capped: bool,
     /// How many wait at each priority.
     priorities: BTreeMap<i16, u32>,
+    /// What waits of each family, where the order is by completion: news of one move its work.
+    families: BTreeMap<FamilyId, BTreeSet<WorkloadId>>,
 }
 
 const WAITS_KEPT: usize = 64;
+
+/// Head starts are told apart in so many steps: less would be noise, and every step moves work.
+const HEAD_START_STEPS: i64 = 32;
 
 impl LeafQueue {
     /// Whether there is something new to try: work of a shape that is blocked waits for what could help it.
@@ -162,6 +168,9 @@ impl LeafQueue {
         let queue = self.shapes.entry(terms.shape).or_default();
         queue.users.entry(terms.charge.user).or_default().insert(key(id, workload, terms, order));
         queue.by_age.insert((workload.eligible, id));
+        if let Some(family) = family(workload, order) {
+            self.families.entry(family).or_default().insert(id);
+        }
         let gate = match self.gates.binary_search_by_key(&terms.shape, |gate| gate.shape) {
             Ok(place) => &mut self.gates[place],
             Err(place) => {
@@ -188,6 +197,13 @@ impl LeafQueue {
         assert!(was_there, "waiting work is in its queue");
         if user.is_empty() {
             queue.users.remove(&terms.charge.user);
+        }
+        if let Some(family) = family(workload, order) {
+            let waiting = self.families.get_mut(&family).expect("waiting work is listed by its family");
+            waiting.remove(&id);
+            if waiting.is_empty() {
+                self.families.remove(&family);
+            }
         }
         if queue.by_age.is_empty() {
             self.shapes.remove(&terms.shape);
@@ -276,6 +292,11 @@ impl LeafQueue {
         self.shapes.values().map(ahead).sum::<usize>() as u32
     }
 
+    /// What waits of a family, if the order hangs on families.
+    pub(crate) fn of_family(&self, family: FamilyId) -> impl Iterator<Item = WorkloadId> {
+        self.families.get(&family).into_iter().flatten().copied()
+    }
+
     /// Everything that waits, with the shape it waits under.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (ShapeId, WorkloadId)> {
         self.shapes.iter().flat_map(|(shape, queue)| queue.by_age.iter().map(move |(_, id)| (*shape, *id)))
@@ -296,8 +317,14 @@ fn key(id: WorkloadId, workload: &Workload, terms: &Terms, order: LeafOrder) -> 
         LeafOrder::Priority => -i64::from(workload.spec.priority),
         LeafOrder::Fifo => 0,
         LeafOrder::ShortestContract => terms.contract_gpu_ms().0,
+        LeafOrder::Completion => (workload.eligible - workload.head_start).0,
     };
     (first, workload.eligible, id)
+}
+
+/// The family by which a leaf's queue lists a workload.
+fn family(workload: &Workload, order: LeafOrder) -> Option<FamilyId> {
+    workload.spec.family.filter(|_| order == LeafOrder::Completion)
 }
 
 /// A leaf's first workload among these shapes, without those to skip: what has waited too long, then its order, then the user who had least (`used`).
@@ -457,14 +484,56 @@ impl Queue {
     }
 }
 
-/// A workload waits in the queue of every pool that it accepts.
-pub(crate) fn join_queues(pools: &mut [Pool], id: WorkloadId, workload: &Workload, tree: &BudgetTree) {
+/// A workload waits in the queue of every pool that it accepts, at the place that the records give it.
+pub(crate) fn join_queues(pools: &mut [Pool], records: &Records, id: WorkloadId, workload: &mut Workload, tree: &BudgetTree) {
+    workload.head_start = head_start(pools, records, workload);
     for terms in workload.all_terms() {
         let pool = &mut pools[terms.pool.index()];
         pool.queue.gangs += u64::from(workload.is_allocated() && pool.may_promise(&workload.spec.gang));
         pool.stirred |= pool.queue.insert(id, workload, tree);
     }
     ask(pools, workload, 1);
+}
+
+/// The head start that its past gives a workload: the part of its expected run time that leads to a completion, in steps, of the most
+/// that its pools give.
+fn head_start(pools: &[Pool], records: &Records, workload: &Workload) -> Span {
+    let most = workload.all_terms().map(|terms| pools[terms.pool.index()].knobs.head_start_max).max().unwrap_or_default();
+    let step = i64::from(records.estimate(Kin::from(&*workload.spec), workload.ran).useful.0) * HEAD_START_STEPS / 1_000_000;
+    Span(most.0 / HEAD_START_STEPS * step)
+}
+
+/// A family has news: its work that waits in a leaf whose order is by completion moves to its new place. Work is looked at once for each
+/// step that its family makes, so news cost little.
+pub(crate) fn family_has_news(
+    pools: &mut [Pool],
+    records: &Records,
+    spec: &WorkloadSpec,
+    workloads: &mut Table<Workload>,
+    tree: &BudgetTree,
+) {
+    let Some(family) = spec.family.filter(|_| order_of(tree, spec.budget) == LeafOrder::Completion) else { return };
+    let sides = |pool: &Pool| {
+        [pool.queue.allocated.get(&spec.budget), pool.queue.unallocated.get(&spec.budget)]
+            .map(|leaf| leaf.into_iter().flat_map(|leaf| leaf.of_family(family)).collect::<Vec<_>>())
+            .concat()
+    };
+    let waiting: BTreeSet<WorkloadId> = pools.iter().flat_map(|pool| sides(pool)).collect();
+    for id in waiting {
+        let workload = workloads.get_mut(id.0).expect("waiting work is live");
+        let head_start = head_start(pools, records, workload);
+        if head_start == workload.head_start {
+            continue;
+        }
+        let queued: Vec<PoolId> = workload.queued_in().collect();
+        for pool in &queued {
+            pools[pool.index()].queue.remove(id, workload, tree);
+        }
+        workload.head_start = head_start;
+        for pool in &queued {
+            pools[pool.index()].queue.insert(id, workload, tree);
+        }
+    }
 }
 
 /// Allocated work asks for GPUs in every pool that it accepts (`sign` = 1), or no longer (−1).

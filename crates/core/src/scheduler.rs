@@ -12,6 +12,7 @@ use crate::order::{Standings, standings_down_to};
 use crate::plan::Plan;
 use crate::pool::Pool;
 use crate::quantity::{Standing, Time};
+use crate::record::Records;
 use crate::submit::{check_in_pool, contract};
 use crate::table::Table;
 use crate::workload::{Phase, Workload};
@@ -26,6 +27,8 @@ pub struct Scheduler {
     pub(crate) tree: BudgetTree,
     pub(crate) pools: Vec<Pool>,
     pub(crate) workloads: Table<Workload>,
+    /// What became of ended work.
+    pub(crate) records: Records,
     /// The lowest workload number that was never used.
     pub(crate) next_workload: u32,
     /// The lowest reservation number that was never used.
@@ -47,6 +50,7 @@ impl Scheduler {
             tree: BudgetTree::default(),
             pools: Vec::new(),
             workloads: Table::default(),
+            records: Records::default(),
             next_workload: 0,
             next_reservation: 0,
             node_pools: Vec::new(),
@@ -192,7 +196,7 @@ impl Scheduler {
     /// A number that is equal for equal states: for replay and double-run checks.
     pub fn digest(&self) -> u64 {
         let mut digest = Digest::default();
-        (self.now, &self.tree, self.next_workload, self.next_reservation).hash(&mut digest);
+        (self.now, &self.tree, &self.records, self.next_workload, self.next_reservation).hash(&mut digest);
         for (id, workload) in self.workloads.iter() {
             (id, workload).hash(&mut digest);
         }

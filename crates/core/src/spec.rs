@@ -1,6 +1,6 @@
 //! What the shell tells the core about budgets, nodes and workloads.
 
-use crate::id::{BlockId, BudgetId, PoolId, UserId};
+use crate::id::{BlockId, BudgetId, FamilyId, PoolId, UserId};
 use crate::quantity::{Gpus, Ppm, Span};
 
 /// Which order a leaf's own work has.
@@ -14,6 +14,8 @@ pub enum LeafOrder {
     Fifo,
     /// The shortest contract (GPUs × min runtime) first.
     ShortestContract,
+    /// The longest eligible first, with a head start for what is likely to complete: see [`crate::record`].
+    Completion,
 }
 
 /// What a budget has in one pool.
@@ -170,6 +172,8 @@ pub struct WorkloadSpec {
     pub budget: BudgetId,
     /// Who submitted it.
     pub user: UserId,
+    /// The work that it is like, by whose past it is judged where the leaf's order is by completion; `None` where the shell cannot tell.
+    pub family: Option<FamilyId>,
     /// Where it may run: it waits in all of them, and starts in the first that it can.
     pub pools: Pools,
     /// What it needs.
@@ -198,6 +202,7 @@ impl WorkloadSpec {
         WorkloadSpec {
             budget,
             user,
+            family: None,
             pools: pools.into(),
             gang,
             min_runtime,

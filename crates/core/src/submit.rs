@@ -70,13 +70,14 @@ pub(crate) fn submit(s: &mut Scheduler, id: WorkloadId, spec: &Arc<WorkloadSpec>
     let (terms, others) = (terms(first), others.into_iter().map(&mut terms).collect::<Box<[Terms]>>());
     let class = Class::of(spec, terms.contract, s.pools[terms.pool.index()].cluster.gpus());
     let entry = submitted(id, spec, &terms, &others, skipped, class);
-    let workload = Workload {
+    let mut workload = Workload {
         spec: Arc::clone(spec),
         terms,
         others,
         class,
         eligible: s.now,
         waiting_since: s.now,
+        head_start: Span::ZERO,
         ran: Span::ZERO,
         attempts: 0,
         preemptions: 0,
@@ -86,7 +87,7 @@ pub(crate) fn submit(s: &mut Scheduler, id: WorkloadId, spec: &Arc<WorkloadSpec>
         reservation: None,
         phase: Phase::Waiting,
     };
-    join_queues(&mut s.pools, id, &workload, &s.tree);
+    join_queues(&mut s.pools, &s.records, id, &mut workload, &s.tree);
     session::list(&mut s.pools, id, &workload, true);
     s.workloads.insert(id.0, workload);
     s.next_workload = id.0 + 1;

@@ -44,6 +44,8 @@ pub(crate) struct Workload {
     pub eligible: Time,
     /// Since when it has waited for its next lease.
     pub waiting_since: Time,
+    /// How much longer it counts as eligible in a leaf whose order is by completion. Set before it joins a queue.
+    pub head_start: Span,
     /// Running time over all ended attempts.
     pub ran: Span,
     /// Attempts so far.
@@ -196,6 +198,12 @@ impl Workload {
     /// It has a contract and runs without it: it waits for its turn where it is.
     pub(crate) fn is_early(&self) -> bool {
         self.is_allocated() && self.lease().is_some_and(|lease| lease.occupancy == Occupancy::Unallocated)
+    }
+
+    /// The pools in whose queues it is while it waits: of one that runs already, only that one.
+    pub(crate) fn queued_in(&self) -> impl Iterator<Item = PoolId> {
+        let only = self.is_early().then_some(self.terms.pool);
+        self.all_terms().map(|terms| terms.pool).filter(move |pool| only.is_none_or(|only| only == *pool))
     }
 
     pub(crate) fn lease(&self) -> Option<&Lease> {

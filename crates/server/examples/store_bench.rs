@@ -234,6 +234,8 @@ fn view(id: u32, state: State) -> Workload {
         allocated: true,
         attempts: u32::from(ended),
         preemptions: 0,
+        losses: 0,
+        retry_ms: None,
         placement: if ended { [("node7".to_owned(), (0..8).collect())].into() } else { Default::default() },
         exit_code: ended.then_some(0),
         array: None,

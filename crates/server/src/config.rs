@@ -32,7 +32,7 @@ pub struct PoolConfig {
 }
 
 /// `[daemon]`: how the daemon itself works.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct DaemonConfig {
     /// Where the API listens, beside the socket in the data folder. Default `127.0.0.1:7411`.
@@ -55,6 +55,8 @@ pub struct DaemonConfig {
     pub output_max_mib: u64,
     /// Output kept of workloads that have ended, in MiB. Default 4096.
     pub output_kept_mib: u64,
+    /// Workloads that have ended, and lines of the event log, are kept for so long. Default 0: for ever.
+    pub keep_history: Length,
     /// Called when something happens.
     pub webhooks: Vec<Webhook>,
 }
@@ -70,7 +72,7 @@ pub enum RunAs {
 }
 
 /// A receiver of events.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Webhook {
     /// `http://host:port/path`.
@@ -94,6 +96,7 @@ impl Default for DaemonConfig {
             requests_per_second_max: 200,
             output_max_mib: 64,
             output_kept_mib: 4096,
+            keep_history: Length(Span::ZERO),
             webhooks: Vec::new(),
         }
     }
@@ -176,6 +179,7 @@ fn features(bits: u64, names: &[String]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeSet;
 
     fn error(text: &str) -> String {
         Config::parse("stipend.toml", text, Path::new("")).unwrap_err().to_string()
@@ -202,6 +206,39 @@ mod tests {
         assert!(error("[demon]\n").contains("stipend.toml:1"), "{}", error("[demon]\n"));
         assert!(error("[policy]\nlookback = \"soon\"\n[pool]\nnodes = 1\n").contains("stipend.toml:2"));
         assert!(error("[[budgets]]\npath = \"lab\"\nshares = 3\n").contains("stipend.toml:3"));
+    }
+
+    /// The fields of a section, from the program's own answer to one that is not there.
+    fn fields(section: &str) -> BTreeSet<String> {
+        let message = error(&format!("{section}\nzzzz = 1\n"));
+        let (_, expected) = message.split_once("expected ").unwrap_or_else(|| panic!("{message}"));
+        let list = expected.split("; did you mean").next().unwrap_or_default();
+        list.split('`').skip(1).step_by(2).map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn the_reference_has_all_fields_with_their_defaults() {
+        let page = include_str!("../../../docs/reference/config.md");
+        let (above, hooks) = page.split_once("## `[[daemon.webhooks]]`").expect("a section");
+        let (_, own) = above.split_once("## `[daemon]`").expect("a section");
+        let rows = |part: &str| -> Vec<Vec<String>> {
+            let rows = part.lines().filter(|line| line.starts_with("| `"));
+            rows.map(|row| row.split('`').skip(1).step_by(2).map(str::to_owned).collect()).collect()
+        };
+        let names = |part: &str| -> BTreeSet<String> { rows(part).into_iter().map(|cells| cells[0].clone()).collect() };
+        let mut known = fields("[daemon]");
+        assert!(known.remove("webhooks"));
+        assert_eq!(names(own), known, "left is the page, right the program");
+        assert_eq!(names(hooks), fields("[[daemon.webhooks]]"), "left is the page, right the program");
+        for cells in rows(own) {
+            let text = format!("[daemon]\n{} = {}\n", cells[0], cells[1]);
+            let config = Config::parse("stipend.toml", &text, Path::new("")).unwrap_or_else(|error| panic!("{text}: {error}"));
+            assert_eq!(config.daemon, DaemonConfig::default(), "{text}");
+        }
+        let (_, example) = page.split_once("```toml\n").expect("an example");
+        let example = example.split("```").next().unwrap_or_default();
+        let config = Config::parse("stipend.toml", example, Path::new("")).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!((config.nodes.len(), config.pools[0].knobs.min_runtime_max), (2, Span::hours(4)));
     }
 
     #[test]

@@ -90,6 +90,12 @@ impl Daemon {
         let daemon_config = config.daemon.clone();
         let started = service::start((store, restored), config, &account(nix::unistd::geteuid()), driver)?;
         let server = Server::start(started.handle.clone(), &data, &daemon_config, listeners)?;
+        if let Some(folder) = closed_to_others(&socket) {
+            let folder = folder.display();
+            tracing::warn!(
+                "other accounts cannot reach the socket, as they may not enter {folder}: they need a token, or `chmod o+x {folder}`"
+            );
+        }
         Ok(Daemon { first_token: started.first_token.clone(), address: server.address(), socket, started, server })
     }
 
@@ -121,6 +127,13 @@ impl Daemon {
             Err(_) => Err(ServeError::System(io::Error::other("the service panicked; what is on disk is whole"))),
         }
     }
+}
+
+/// The folder on the way to the socket that only its owner or group may enter, if there is one.
+fn closed_to_others(socket: &Path) -> Option<&Path> {
+    use std::os::unix::fs::PermissionsExt;
+    let lets_in = |folder: &Path| std::fs::metadata(folder).is_ok_and(|of| of.permissions().mode() & 0o001 != 0);
+    socket.ancestors().skip(1).filter(|folder| !lets_in(folder)).last()
 }
 
 /// What the local engine is told: the configured nodes, which are parts of this machine, or the machine itself. Where that has no GPU it

@@ -6,6 +6,7 @@
 
 use std::iter::Peekable;
 use std::str::Chars;
+use stipend_core::id::FamilyId;
 
 /// Where nothing is left of a name: numbers alone.
 pub const ONLY_NUMBERS: &str = "#";
@@ -72,6 +73,11 @@ pub fn family(user: &str, name: &str, gpus: u64) -> Family {
 }
 
 impl Family {
+    /// The same as the core's identity.
+    pub fn id(&self) -> FamilyId {
+        FamilyId(self.number())
+    }
+
     /// Its number, the same in every run and on every machine: FNV-1a with 64 bits over the bytes of the user, 0xff, those of the stem, 0xff
     /// (which no UTF-8 contains), and the size class as eight bytes, the lowest first.
     pub fn number(&self) -> u64 {

@@ -14,7 +14,7 @@ pub mod metrics;
 pub mod observer;
 pub mod page;
 mod percentile;
-pub(crate) mod plain;
+pub mod plain;
 pub mod policy;
 mod population;
 pub mod random;

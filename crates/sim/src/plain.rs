@@ -34,12 +34,13 @@ const FOUND: [(&str, &str); 10] = [
 ];
 
 /// A reader's message in plain words; anything else as it is.
-pub(crate) fn plain(message: &str) -> String {
+pub fn plain(message: &str) -> String {
     let Some((kind, found)) = FOUND.iter().find(|(kind, _)| message.contains(kind)) else { return message.into() };
     let said = message.replacen(kind, found, 1);
     let Some((before, expected)) = said.rsplit_once(", expected ") else { return said };
     // Where it stands may follow in brackets.
-    let (name, place) = expected.find(" (").map_or((expected, ""), |at| expected.split_at(at));
+    let at = [" (", " at line "].into_iter().filter_map(|mark| expected.find(mark)).min();
+    let (name, place) = at.map_or((expected, ""), |at| expected.split_at(at));
     let (name, place) = name.find('\n').map_or((name, place), |at| name.split_at(at));
     let plain = match EXPECTED.iter().find(|(known, _)| *known == name) {
         Some((_, plain)) => plain,
@@ -64,6 +65,7 @@ mod tests {
                 "x: invalid value: integer `-2`, expected u32 (column 7)",
                 "x: it is the number `-2`; expected a whole number from 0 to 4294967295 (column 7)",
             ),
+            ("invalid type: null, expected a boolean at line 1 column 3", "it is null; expected true or false at line 1 column 3"),
             ("invalid type: integer `0`, expected a length of time", "it is the number `0`, expected a length of time"),
             ("missing field `name`", "missing field `name`"),
         ];

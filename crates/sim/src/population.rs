@@ -48,7 +48,7 @@ impl<'a> Population<'a> {
         let (trace, rules) = self.scenario.trace.as_ref()?;
         let number = self.next_row;
         self.next_row += 1;
-        trace.rows.get(number).map(|row| rules.job(row, number))
+        trace.rows.get(number).map(|row| rules.job(row, number, trace.named_family(row)))
     }
 
     /// What a stream submits now, and when it submits again if that does not wait for the end.

@@ -1,12 +1,14 @@
 //! `stipend backup` and `stipend store`: the file that holds all that a daemon knows.
 
 use crate::failure::{Answer, Failure, Outcome};
+use crate::names::{Id, word};
 use crate::output;
 use crate::remote::{Remote, data_folder};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use std::path::PathBuf;
-use stipend_server::store::{self, Reader, StoreError};
+use stipend_server::store::{self, Difference, Reader, StoreError};
+use stipend_server::wire::token::Token;
 
 /// Write all that the daemon knows into a file, while it goes on.
 ///
@@ -40,13 +42,14 @@ pub(super) enum StoreCommand {
 #[derive(Debug, Args)]
 #[command(after_help = CHECK)]
 pub(super) struct Check {
-    /// The file: a backup, or stipend.db in a data folder
+    /// A backup, or a data folder [default: the data folder, as of `stipend serve`]
     #[arg(value_name = "FILE")]
-    file: PathBuf,
+    file: Option<PathBuf>,
 }
 
 const CHECK: &str = "\
 Examples:
+  stipend store check
   stipend store check /var/backups/stipend-2026-11-30.db";
 
 /// Put a backup in the place of the store; the daemon must not run. What was there is kept beside it.
@@ -56,7 +59,7 @@ pub(super) struct Restore {
     /// The backup
     #[arg(value_name = "FILE")]
     backup: PathBuf,
-    /// The daemon's folder [default: $STIPEND_DATA, else ~/.local/share/stipend]
+    /// The daemon's folder [default: $STIPEND_DATA, else /var/lib/stipend for root and ~/.local/share/stipend for others]
     #[arg(long, value_name = "FOLDER")]
     data: Option<PathBuf>,
 }
@@ -84,20 +87,68 @@ impl StoreCommand {
     pub(super) fn run(self) -> Outcome {
         match self {
             StoreCommand::Check(Check { file }) => {
+                let file = store_in(file.unwrap_or_else(data_folder))?;
                 store::check(&file).map_err(failure)?;
                 output::note(&format!("{} is whole", file.display()));
             }
             StoreCommand::Restore(Restore { backup, data }) => {
                 let folder = data.unwrap_or_else(data_folder);
-                let kept = store::restore(&folder, &backup).map_err(failure)?;
+                let replaced = store::restore(&folder, &backup).map_err(failure)?;
                 output::note(&format!("{} is in place in {}", backup.display(), folder.display()));
-                if let Some(kept) = kept {
-                    output::note(&format!("what was there is kept: {}", kept.display()));
+                if let Some(replaced) = replaced {
+                    output::note(&format!("what was there is kept: {}", replaced.kept.display()));
+                    consequences(replaced.difference.as_ref()).iter().for_each(|line| output::note(line));
                 }
             }
         }
         Ok(Answer::Yes)
     }
+}
+
+/// The store that is meant: the file, or the one in a data folder.
+fn store_in(place: PathBuf) -> Result<PathBuf, Failure> {
+    if !place.exists() {
+        let hint = "say which: a backup, or the folder of a daemon, as of `stipend serve --data`";
+        return Err(Failure::new(format!("there is no {}", place.display())).hint(hint));
+    }
+    if !place.is_dir() {
+        return Ok(place);
+    }
+    let (file, folder) = (place.join("stipend.db"), place.display());
+    if !file.exists() {
+        let hint = format!("`stipend serve --data {folder}` makes one, `stipend store restore BACKUP --data {folder}` puts a backup there");
+        return Err(Failure::new(format!("there is no store in {folder}")).hint(hint));
+    }
+    Ok(file)
+}
+
+/// So many are named.
+const NAMED_MAX: usize = 20;
+
+/// What is to be looked at after a backup was put in place, each with the next command.
+fn consequences(difference: Option<&Difference>) -> Vec<String> {
+    let Some(Difference { again, forgotten, valid_again }) = difference else {
+        return vec![
+            "it cannot be read: what ended since the backup was made runs again, and tokens taken back since are valid again".into(),
+        ];
+    };
+    let mut lines = Vec::new();
+    if !again.is_empty() {
+        let ids: Vec<String> = again.iter().take(NAMED_MAX).map(|workload| Id(workload.id).to_string()).collect();
+        let more = again.len().checked_sub(NAMED_MAX + 1).map_or(String::new(), |more| format!(" and {} more", more + 1));
+        lines.push(format!("ended since, and run again once the daemon is started: {}{more}", ids.join(", ")));
+        lines.push(format!("  those that shall not: stipend cancel {}", ids.join(" ")));
+    }
+    if let Some((first, last)) = forgotten {
+        let to = if first == last { String::new() } else { format!(" to {}", Id(*last)) };
+        lines.push(format!("submitted since, and forgotten: {}{to}; what of them still runs is stopped", Id(*first)));
+    }
+    if !valid_again.is_empty() {
+        let of = |token: &Token| format!("{} of {} ({})", token.id, token.user, word(token.role));
+        lines.push(format!("taken back since, and valid again: token {}", valid_again.iter().map(of).collect::<Vec<_>>().join(", ")));
+        lines.extend(valid_again.iter().map(|token| format!("  to take it back: stipend token revoke {}", token.id)));
+    }
+    lines
 }
 
 fn failure(error: StoreError) -> Failure {

@@ -84,6 +84,7 @@ enum Command {
     Store(backup::StoreCommand),
     Checkpoint(inside::Checkpoint),
     Done(inside::Done),
+    Input(inside::Input),
     #[command(subcommand)]
     Sim(sim::Sim),
     Completions(completions::Completions),
@@ -120,6 +121,7 @@ impl Cli {
             Command::Store(store) => store.run(),
             Command::Checkpoint(checkpoint) => checkpoint.run(),
             Command::Done(done) => done.run(),
+            Command::Input(input) => input.run(),
             Command::Supervise(supervise) => supervise.run(),
             Command::Sim(sim) => sim.run(),
             Command::Completions(completions) => completions.run(),

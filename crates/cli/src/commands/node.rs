@@ -1,7 +1,7 @@
 //! `stipend node`.
 
 use crate::failure::{Answer, Outcome};
-use crate::moment::{clock, now_ms};
+use crate::moment::{Date, clock, now_ms};
 use crate::names::{self, Id, word};
 use crate::output::{self, Format};
 use crate::remote::Remote;
@@ -45,6 +45,9 @@ pub(super) struct Drain {
     /// How urgently
     #[arg(long, value_enum, value_name = "HOW", default_value = "sick")]
     severity: SeverityFlag,
+    /// It comes back by itself then, unrepaired: 2026-12-01, `2026-12-01 09:00`, +2h [default: after its repair, or by `stipend node resume`]
+    #[arg(long, value_name = "DATE", allow_hyphen_values = true)]
+    until: Option<Date>,
     #[command(flatten)]
     to: To,
 }
@@ -52,7 +55,7 @@ pub(super) struct Drain {
 const DRAIN: &str = "\
 Examples:
   stipend node drain gpu-2 --reason 'fan 3 is loud'
-  stipend node drain gpu-2 --severity maintenance --reason 'new firmware'
+  stipend node drain gpu-2 --severity maintenance --until +2h --reason 'new firmware'
   stipend node drain gpu-2 --severity critical --reason 'it burns'";
 
 /// Take a node back into service.
@@ -97,13 +100,13 @@ impl NodeCommand {
                 let nodes = to.remote.daemon()?.get::<Vec<Node>>("/v1/nodes")?;
                 to.print(&nodes)
             }
-            NodeCommand::Drain(Drain { node, reason, severity, to }) => {
+            NodeCommand::Drain(Drain { node, reason, severity, until, to }) => {
                 let severity = match severity {
                     SeverityFlag::Maintenance => Severity::Maintenance,
                     SeverityFlag::Sick => Severity::Sick,
                     SeverityFlag::Critical => Severity::Critical,
                 };
-                let request = DrainRequest { severity, reason };
+                let request = DrainRequest { severity, reason, until_ms: until.map(|date| date.ms) };
                 let node = to.remote.daemon()?.post::<Node>(&format!("/v1/nodes/{}/drain", escape(&node)), &request, &[])?;
                 to.print(&[node])
             }
@@ -143,7 +146,7 @@ pub(super) fn table(nodes: &[Node], now_ms: i64) -> Table {
             format!("{}{severity}{express}", node.state),
             node.gpus.to_string(),
             node.gpus_used.to_string(),
-            node.drain_until_ms.map_or(String::new(), |until| clock(until, now_ms)),
+            node.back_ms.filter(|_| node.state == "drained").or(node.drain_until_ms).map_or(String::new(), |until| clock(until, now_ms)),
             workloads.join(" "),
             node.reason.clone(),
         ]);
@@ -165,6 +168,7 @@ mod tests {
             severity: None,
             reason: String::new(),
             drain_until_ms: None,
+            back_ms: None,
             gpus: 8,
             gpus_used: 6,
             cpus: 0,

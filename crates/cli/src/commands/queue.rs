@@ -1,13 +1,17 @@
 //! `stipend queue`.
 
 use super::submit::answer::gang_figures;
-use crate::failure::{Answer, Outcome};
-use crate::moment::{now_ms, short};
+use crate::failure::{Answer, Failure, Outcome};
+use crate::interrupt;
+use crate::moment::{clock, now_ms, short};
 use crate::names::{self, Id, word};
 use crate::output::{self, Format};
-use crate::remote::{Query, Remote};
+use crate::remote::{Daemon, Query, Remote};
 use crate::table::{Column, Table};
 use clap::Args;
+use std::io::{self, IsTerminal};
+use std::sync::mpsc::RecvTimeoutError;
+use std::time::Duration;
 use stipend_server::wire::workload::{State, Workload};
 
 /// List workloads: those that run, and those that wait.
@@ -32,6 +36,9 @@ pub(super) struct Queue {
     /// At most so many
     #[arg(long, value_name = "N", default_value_t = 1000)]
     limit: usize,
+    /// Again every two seconds, until Ctrl-C
+    #[arg(long, short, conflicts_with = "format")]
+    watch: bool,
     /// How to print them; `json` is a list
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
     format: Format,
@@ -43,34 +50,71 @@ const EXAMPLES: &str = "\
 Examples:
   stipend queue
   stipend queue --user ann --state waiting
+  stipend queue --watch
   stipend queue --budget lab/nlp --all --format json
 
 The contract: how long its protection still lasts, `past` where it is over and
 somebody licensed may take the GPUs, `-` where there is none (unallocated); of
-waiting work, what it will get. The time: in its present state.";
+waiting work, what it will get. The time: in its present state. The reason: of
+what does not run; `stipend explain` and `stipend show` say more.";
+
+/// How often the queue is looked at.
+const PAUSE: Duration = Duration::from_secs(2);
+
+/// Back to the upper left corner, and all that is below goes.
+const CLEAR: &str = "\u{1b}[H\u{1b}[J";
 
 impl Queue {
     pub(super) fn run(self) -> Outcome {
-        let states = (!self.state.is_empty()).then(|| self.state.join(","));
-        let query = Query::default()
-            .with("user", self.user)
-            .with("budget", self.budget)
-            .with("pool", self.pool)
-            .with("state", states)
-            .with("all", self.all.then_some(true));
-        let workloads = self.remote.daemon()?.list::<Workload>("/v1/workloads", &query, self.limit)?;
+        let daemon = self.remote.daemon()?;
+        if self.watch {
+            return self.watch(&daemon);
+        }
+        let workloads = self.look(&daemon)?;
         match self.format {
             Format::Table if workloads.is_empty() => output::note("no workloads"),
             Format::Table => {
                 output::text(&table(&workloads, now_ms()).text(output::width()))?;
-                output::note(&sums(&workloads));
-                if workloads.len() == self.limit {
-                    output::note(&format!("there may be more than {}: --limit", self.limit));
-                }
+                self.notes(&workloads).iter().for_each(|note| output::note(note));
             }
             Format::Json => output::json(&workloads)?,
         }
         Ok(Answer::Yes)
+    }
+
+    fn look(&self, daemon: &Daemon) -> Result<Vec<Workload>, Failure> {
+        let states = (!self.state.is_empty()).then(|| self.state.join(","));
+        let query = Query::default()
+            .with("user", self.user.as_deref())
+            .with("budget", self.budget.as_deref())
+            .with("pool", self.pool.as_deref())
+            .with("state", states)
+            .with("all", self.all.then_some(true))
+            .with("explain", Some(true));
+        daemon.list("/v1/workloads", &query, self.limit)
+    }
+
+    /// Drawn over and over in one place on a terminal; elsewhere one after the other.
+    fn watch(&self, daemon: &Daemon) -> Outcome {
+        let interrupts = interrupt::messages()?;
+        let clear = if io::stdout().is_terminal() { CLEAR } else { "" };
+        loop {
+            let workloads = self.look(daemon)?;
+            let notes = self.notes(&workloads).join("\n");
+            let table = table(&workloads, now_ms()).text(output::width());
+            output::text(&format!("{clear}{}  {notes}\n\n{table}\n", clock(now_ms(), now_ms())))?;
+            match interrupts.recv_timeout(PAUSE) {
+                Err(RecvTimeoutError::Timeout) => {}
+                _ => return Ok(Answer::Yes),
+            }
+        }
+    }
+
+    /// What is said beside the table.
+    fn notes(&self, workloads: &[Workload]) -> Vec<String> {
+        let sums = if workloads.is_empty() { "no workloads".into() } else { sums(workloads) };
+        let more = (workloads.len() == self.limit).then(|| format!("there may be more than {}: --limit", self.limit));
+        std::iter::once(sums).chain(more).collect()
     }
 }
 
@@ -85,7 +129,7 @@ pub(in crate::commands) fn table(workloads: &[Workload], now_ms: i64) -> Table {
         ("state", Column::Words),
         ("time", Column::Figures),
         ("contract", Column::Figures),
-        ("why", Column::Shrinks),
+        ("why", Column::Below),
     ]);
     let mut sorted: Vec<&Workload> = workloads.iter().collect();
     sorted.sort_by_key(|workload| (order(workload.state), workload.id));
@@ -99,10 +143,18 @@ pub(in crate::commands) fn table(workloads: &[Workload], now_ms: i64) -> Table {
             word(workload.state),
             short(now_ms - since(workload)),
             contract(workload, now_ms),
-            workload.why.clone().unwrap_or_default(),
+            why(workload),
         ]);
     }
     table
+}
+
+/// Why it does not run. That it runs needs no reason in a list.
+fn why(workload: &Workload) -> String {
+    match workload.state {
+        State::Starting | State::Running | State::Completed => String::new(),
+        _ => workload.why.clone().unwrap_or_default(),
+    }
 }
 
 fn order(state: State) -> u8 {
@@ -162,12 +214,13 @@ mod tests {
         let idle = Workload { allocated: false, protected_until_ms: None, ..running(12) };
         let done = Workload { state: State::Completed, ended_ms: Some(NOON - 60_000), why: None, ..running(2) };
         let workloads = [done, workload(11), running(3), past, idle];
-        let expected = " id  name   user  budget   GPUs  state      time  contract  why
-──────────────────────────────────────────────────────────────────────────────
- w3  train  ann   lab/nlp     4  running      5m       20m  lab/nlp stands lo…
- w9  train  ann   lab/nlp     4  running      5m      past  lab/nlp stands lo…
-w12  train  ann   lab/nlp     4  running      5m         -  lab/nlp stands lo…
-w11  train  ann   lab/nlp     4  waiting     10m         -  all GPUs are held…
+        let expected = " id  name   user  budget   GPUs  state      time  contract
+──────────────────────────────────────────────────────────
+ w3  train  ann   lab/nlp     4  running      5m       20m
+ w9  train  ann   lab/nlp     4  running      5m      past
+w12  train  ann   lab/nlp     4  running      5m         -
+w11  train  ann   lab/nlp     4  waiting     10m         -
+      all GPUs are held by work that is protected until 12:30
  w2  train  ann   lab/nlp     4  completed   60s       25m";
         assert_eq!(table(&workloads, NOON).text(Some(78)), expected);
         assert_eq!(sums(&workloads), "3 run on 12 GPUs, 1 waits for 4 GPUs, 1 has ended");

@@ -34,8 +34,14 @@ Examples:
   stipend run --budget lab/nlp --gpus 1 -- nvidia-smi
   stipend run -b lab/nlp --gpus 2 --min-runtime 10m -- python test.py
 
-Exit codes: the workload's own; 124 if it reached its time limit, 130 if you
-cancelled it, 1 if it has none (somebody else cancelled it, a signal ended it).";
+Exit codes: the workload's own: of the first member that failed; 128 and the
+number of the signal that ended it, as 137 for SIGKILL (often: out of memory);
+124 if it reached its time limit; 130 if you cancelled it; 1 if it has none
+(somebody else cancelled it); 2 if it could not be queued.
+Of a gang the output of all members is shown, each line behind its rank.";
+
+/// The output of so many members is shown: a user has 32 streams.
+const MEMBERS_MAX: u32 = 16;
 
 /// How often the workload is looked at.
 const PAUSE: Duration = Duration::from_millis(250);
@@ -56,16 +62,23 @@ impl Run {
         let interrupts = interrupt::messages()?;
         let submitted = queue(&daemon, read.submission, None)?;
         output::note(&answer::said(&submitted, output::note_width()));
-        let id = submitted.workloads.first().map(|workload| Id(workload.id)).ok_or_else(|| Failure::new("the daemon queued nothing"))?;
-        let printer = print(self.remote.daemon()?, id);
-        Watch { daemon, id, told: String::new(), cancelled: false }.run(&interrupts, printer)
+        let workload = submitted.workloads.first().ok_or_else(|| Failure::new("the daemon queued nothing"))?;
+        let (id, members) = (Id(workload.id), workload.members);
+        if members > MEMBERS_MAX {
+            output::note(&format!("the output of the first {MEMBERS_MAX} members is shown; of others: stipend logs {id} --member RANK"));
+        }
+        let shown = (0..members.min(MEMBERS_MAX)).map(|member| Ok(print(self.remote.daemon()?, id, member, members > 1)));
+        let printers = shown.collect::<Result<Vec<JoinHandle<()>>, Failure>>()?;
+        Watch { daemon, id, told: String::new(), cancelled: false }.run(&interrupts, printers)
     }
 }
 
-/// Shows its output as it comes, of all attempts. What cannot be shown is said; the workload goes on.
-fn print(daemon: Daemon, id: Id) -> JoinHandle<()> {
+/// Shows a member's output as it comes, of all attempts. What cannot be shown is said; the workload goes on.
+fn print(daemon: Daemon, id: Id, member: u32, is_gang: bool) -> JoinHandle<()> {
     thread::spawn(move || {
-        if let Err(failure) = logs::print(&daemon, id, &Query::default().with("follow", Some(true))) {
+        let query = Query::default().with("follow", Some(true)).with("member", Some(member));
+        let prefix = is_gang.then(|| format!("[{member}] "));
+        if let Err(failure) = logs::print(&daemon, id, &query, prefix.as_deref()) {
             output::note(&failure.to_string());
         }
     })
@@ -88,13 +101,13 @@ enum Wish {
 }
 
 impl Watch {
-    fn run(mut self, interrupts: &Receiver<()>, printer: JoinHandle<()>) -> Outcome {
+    fn run(mut self, interrupts: &Receiver<()>, printers: Vec<JoinHandle<()>>) -> Outcome {
         loop {
             let workload = self.daemon.get::<Workload>(&format!("/v1/workloads/{}", self.id.0))?;
             self.look(&workload);
             if workload.state.is_over() {
                 // All that it wrote, and then how it ended.
-                drop(printer.join());
+                printers.into_iter().for_each(|printer| drop(printer.join()));
                 output::note(&outcome(&workload));
                 return Ok(self.code(&workload));
             }

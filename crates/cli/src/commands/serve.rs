@@ -15,7 +15,7 @@ use stipend_server::serve::{Daemon, Options, ServeError};
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Serve {
-    /// Where it keeps everything [default: $STIPEND_DATA, else ~/.local/share/stipend]
+    /// Where it keeps everything [default: $STIPEND_DATA, else /var/lib/stipend for root and ~/.local/share/stipend for others]
     #[arg(long, value_name = "FOLDER")]
     data: Option<PathBuf>,
     /// Where the API listens beside the socket, or `none` [default: as configured, else 127.0.0.1:7411]
@@ -29,7 +29,7 @@ pub(super) struct Serve {
 const EXAMPLES: &str = "\
 Examples:
   stipend serve
-  stipend serve --config stipend.toml --data /var/lib/stipend
+  stipend serve --config stipend.toml --data /srv/stipend
   stipend serve --listen none
 
 SIGTERM or Ctrl-C ends the daemon, not the work: start it again, and it goes on.";

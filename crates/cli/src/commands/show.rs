@@ -44,7 +44,7 @@ fn page(workload: &Workload, now_ms: i64, width: Option<usize>) -> String {
     let lines = [
         ("workload", Some(format!("{}, {}", Id(workload.id), workload.name))),
         ("state", Some(state(workload))),
-        ("why", workload.why.clone().filter(|why| why != "itself")),
+        ("why", workload.why.clone()),
         ("for", Some(format!("{}, submitted by {} at {}", workload.budget, workload.user, full(workload.submitted_ms)))),
         ("array", workload.array.map(|array| format!("index {} of the array {}", array.index, Id(array.array)))),
         ("asks for", Some(format!("{} in {}, priority {}", gang(workload), workload.pool, workload.priority))),

@@ -4,10 +4,11 @@ use super::budget::percent;
 use crate::failure::{Answer, Outcome};
 use crate::moment::{Length, date, now_ms};
 use crate::names::{self, word};
-use crate::output::{self, Format};
+use crate::output;
 use crate::remote::{Query, Remote};
 use crate::table::{Column, Table};
-use clap::Args;
+use clap::{Args, ValueEnum};
+use jiff::Timestamp;
 use stipend_core::quantity::Span;
 use stipend_server::wire::usage::{BudgetUsage, Step, Usage, UsageStep};
 
@@ -24,9 +25,9 @@ pub(super) struct UsageCommand {
     /// Only in this pool
     #[arg(long, value_name = "NAME", add = names::pools())]
     pool: Option<String>,
-    /// How to print it; `json` is one object
+    /// How to print it; `json` is one object, `csv` a row for each budget, pool and day (or hour)
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
-    format: Format,
+    format: Form,
     #[command(flatten)]
     remote: Remote,
 }
@@ -35,7 +36,7 @@ const EXAMPLES: &str = "\
 Examples:
   stipend usage
   stipend usage lab/nlp --since 24h
-  stipend usage --since 90d --format json
+  stipend usage --since 90d --format csv
 
 owed       GPU-hours: at each moment the lesser of a budget's claim and what it
            asked for
@@ -49,11 +50,24 @@ const LEVELS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇',
 /// Parts of a cell that is filled from the left.
 const EIGHTHS: [char; 9] = [' ', '▏', '▎', '▍', '▌', '▋', '▊', '▉', '█'];
 
-/// Steps in a row's chart at most; the latest.
+/// Steps in a row's chart at most, the latest, and where the terminal is narrow.
 const STEPS_MAX: usize = 16;
+const STEPS_MIN: usize = 4;
 
 /// Cells of a bar.
 const BAR: usize = 40;
+
+/// How usage is printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum Form {
+    /// For people.
+    #[default]
+    Table,
+    /// For programs.
+    Json,
+    /// For spreadsheets.
+    Csv,
+}
 
 impl UsageCommand {
     pub(super) fn run(self) -> Outcome {
@@ -65,21 +79,42 @@ impl UsageCommand {
             .with("by", Some(word(step)));
         let usage = self.remote.daemon()?.get::<Usage>(&query.of("/v1/usage"))?;
         match self.format {
-            Format::Table => {
-                output::text(&table(&usage).text(output::width()))?;
+            Form::Table => {
+                output::text(&fitting(&usage, output::width()))?;
                 if let Some(one) = usage.budgets.first().filter(|_| self.budget.is_some()) {
                     output::text(&format!("\n{}", bars(one, usage.step_ms)))?;
                 }
             }
-            Format::Json => output::json(&usage)?,
+            Form::Json => output::json(&usage)?,
+            Form::Csv => output::bytes(csv(&usage).as_bytes())?,
         }
         Ok(Answer::Yes)
     }
 }
 
-fn table(usage: &Usage) -> Table {
+/// The table with as much of a chart as there is room for. Names of budgets are never cut: rather is a line too wide.
+fn fitting(usage: &Usage, width: Option<usize>) -> String {
+    let text = |steps: usize| table(usage, steps).text(width);
+    let fits = |text: &String| width.is_none_or(|width| text.lines().all(|line| line.chars().count() <= width));
+    (STEPS_MIN..=STEPS_MAX).rev().map(text).find(fits).unwrap_or_else(|| text(STEPS_MIN))
+}
+
+/// A row for each budget, pool and step. Times are UTC's; what is not known is empty.
+fn csv(usage: &Usage) -> String {
+    let mut text = "budget,pool,from,delivered_gpu_hours,owed_gpu_hours\n".to_owned();
+    for row in &usage.budgets {
+        for step in &row.steps {
+            let from = Timestamp::from_millisecond(step.from_ms).map_or_else(|_| step.from_ms.to_string(), |at| at.to_string());
+            let owed = step.owed_gpu_hours.map_or(String::new(), |owed| owed.to_string());
+            text += &format!("{},{},{from},{},{owed}\n", row.budget, row.pool, step.delivered_gpu_hours);
+        }
+    }
+    text
+}
+
+fn table(usage: &Usage, steps: usize) -> Table {
     let mut table = Table::new(&[
-        ("budget", Column::Shrinks),
+        ("budget", Column::Words),
         ("pool", Column::Words),
         ("claim", Column::Figures),
         ("standing", Column::Figures),
@@ -98,7 +133,7 @@ fn table(usage: &Usage) -> Table {
             row.owed_gpu_hours.map_or("–".into(), hours),
             hours(row.delivered_gpu_hours),
             of_owed.map_or("–".into(), percent),
-            chart(&row.steps),
+            chart(&row.steps, steps),
         ]);
     }
     table
@@ -115,13 +150,13 @@ fn hours(hours: f64) -> String {
 }
 
 /// One cell a step, the highest full; what is above nothing at all shows.
-fn chart(steps: &[UsageStep]) -> String {
+fn chart(steps: &[UsageStep], count: usize) -> String {
     let most = steps.iter().map(|step| step.delivered_gpu_hours).fold(0.0, f64::max);
     let level = |step: &UsageStep| match step.delivered_gpu_hours {
         some if some > 0.0 => LEVELS[((some / most * 8.0).round() as usize).clamp(1, 8)],
         _ => LEVELS[0],
     };
-    steps[steps.len().saturating_sub(STEPS_MAX)..].iter().map(level).collect()
+    steps[steps.len().saturating_sub(count)..].iter().map(level).collect()
 }
 
 /// A bar a step: what was delivered, and a mark where what was owed ends.
@@ -168,8 +203,29 @@ mod tests {
     #[test]
     fn a_row_with_its_chart() {
         let usage = Usage { from_ms: 0, to_ms: 3 * 86_400_000, step_ms: 86_400_000, budgets: vec![usage()] };
-        let text = table(&usage).text(None);
+        let text = fitting(&usage, None);
         assert_eq!(text.lines().last(), Some("lab/nlp  gpu    60 %      90 %    50         48   95.5 %   █▂"), "{text}");
+    }
+
+    #[test]
+    fn the_chart_makes_room_for_names() {
+        let mut row = usage();
+        row.budget = "lab/language/pretraining".into();
+        row.steps = vec![row.steps[1].clone(); 30];
+        let usage = Usage { from_ms: 0, to_ms: 30 * 86_400_000, step_ms: 86_400_000, budgets: vec![row] };
+        for width in [80, 90, 100] {
+            let text = fitting(&usage, Some(width));
+            assert!(text.contains("lab/language/pretraining  gpu") && text.lines().all(|line| line.chars().count() <= width), "{text}");
+        }
+        assert!(fitting(&usage, Some(40)).contains("lab/language/pretraining  gpu"));
+    }
+
+    #[test]
+    fn a_sheet_has_a_row_a_step() {
+        let usage = Usage { from_ms: 0, to_ms: 3 * 86_400_000, step_ms: 86_400_000, budgets: vec![usage()] };
+        let text = csv(&usage);
+        assert_eq!(text.lines().nth(2), Some("lab/nlp,gpu,1970-01-01T00:00:00Z,40,40"), "{text}");
+        assert_eq!(text.lines().count(), 4);
     }
 
     #[test]
@@ -184,7 +240,7 @@ mod tests {
     #[test]
     fn nothing_at_all_is_an_empty_chart() {
         let none = BudgetUsage { steps: vec![UsageStep::default()], ..usage() };
-        assert_eq!(chart(&none.steps), " ");
+        assert_eq!(chart(&none.steps, STEPS_MAX), " ");
         assert!(bars(&none, 3_600_000).ends_with(" 0"));
     }
 }

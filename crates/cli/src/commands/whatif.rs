@@ -12,10 +12,10 @@ use std::path::PathBuf;
 use stipend_server::wire::whatif::{Figures, Gain, Move, WhatIf, WhatIfRequest};
 use stipend_sim::scenario::parse_part;
 
-/// Say who would gain and who would lose by a change of budgets, and touch nothing.
+/// Say who would gain and who would lose by a change of budgets or knobs, and touch nothing.
 ///
 /// The submissions of the last days are replayed by the same scheduler, as things are and with the change; and the queue as it is now is
-/// projected forward in both ways. The same file can then be applied: `stipend budget apply FILE`.
+/// projected forward in both ways. The same file can then be applied: `stipend budget apply FILE`; knobs go into the daemon's configuration.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct WhatIfCommand {
@@ -41,7 +41,12 @@ Examples:
 A file of changes:
   [[budgets]]
   path = \"lab/nlp\"
-  share = 45";
+  share = 45
+  [policy]                  # knobs of all pools
+  quantum = \"30m\"
+  [[pools]]                 # and of single ones
+  name = \"h100\"
+  policy = { min_runtime_max = \"4h\" }";
 
 /// So many workloads are shown.
 const SHOWN: usize = 20;

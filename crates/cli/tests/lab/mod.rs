@@ -91,6 +91,17 @@ impl Lab {
         self.daemon.wait().expect("it ends");
     }
 
+    /// Ends the daemon as an init system does.
+    pub(crate) fn stop(&mut self) {
+        kill(Pid::from_raw(self.daemon.id() as i32), Signal::SIGTERM).expect("it is ours");
+        self.daemon.wait().expect("it ends");
+    }
+
+    /// What the daemon said, since the first start.
+    pub(crate) fn log(&self) -> String {
+        std::fs::read_to_string(self.folder.join("daemon.log")).unwrap_or_default()
+    }
+
     pub(crate) fn write(&self, file: &str, text: &str) {
         std::fs::write(self.folder.join(file), text).expect("there is room");
     }
@@ -122,8 +133,7 @@ impl Lab {
     pub(crate) fn until(&self, what: &str, is_so: impl Fn() -> bool) {
         let end = Instant::now() + PATIENCE;
         while !is_so() {
-            let log = || std::fs::read_to_string(self.folder.join("daemon.log")).unwrap_or_default();
-            assert!(Instant::now() < end, "never: {what}\n{}\n{}", self.any(&["events"]).stdout, log());
+            assert!(Instant::now() < end, "never: {what}\n{}\n{}", self.any(&["events"]).stdout, self.log());
             sleep(Duration::from_millis(50));
         }
     }

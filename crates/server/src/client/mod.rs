@@ -201,8 +201,14 @@ impl Client {
 
     fn unreachable(&self, e: &io::Error) -> Error {
         let hint = match e.kind() {
-            io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => "the daemon does not run there; start it with: stipend serve",
-            io::ErrorKind::PermissionDenied => "this account may not open the socket",
+            io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => {
+                "no daemon runs there: start one with `stipend serve`, or say where it is with --server or STIPEND_SERVER, \
+                 as unix:DATA/stipend.sock or, with a token in STIPEND_TOKEN or --token-file, as http://HOST:PORT"
+            }
+            io::ErrorKind::PermissionDenied => {
+                "this account may not enter the daemon's folder: ask for a token and use STIPEND_SERVER=http://HOST:PORT with \
+                 STIPEND_TOKEN, or ask for `chmod o+x` of the folder"
+            }
             io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => "is the address right, and no firewall between?",
             _ => "is the address right?",
         };

@@ -45,13 +45,19 @@ pub(super) async fn change(
     Content(mut request): Content<ChangesetRequest>,
 ) -> Reply<Json<Changeset>> {
     let matched = if_match(&headers)?;
-    if let Some(version) = matched {
-        if request.based_on != 0 && request.based_on != version {
-            let message = format!("if-match says version {version}, based_on says {}", request.based_on);
-            return Err(Refusal::invalid(message));
+    let stated = request.based_on;
+    request.based_on = match matched {
+        Some(Match::Version(version)) if stated != 0 && stated != version => {
+            return Err(Refusal::invalid(format!("if-match says version {version}, based_on says {stated}")));
         }
-        request.based_on = version;
-    }
+        Some(Match::Version(version)) => version,
+        None if stated == 0 => {
+            let refusal = Refusal::invalid("based_on: it is missing; expected the version of the tree that the change was made from");
+            return Err(refusal.hint("`GET /v1/budgets` says it, as `version` and as its ETag; `if-match: *` takes any version"));
+        }
+        Some(Match::Any) if stated == 0 => api.handle.tree().await?.version,
+        Some(Match::Any) | None => stated,
+    };
     apply(&api, who, request, dry_run, matched.is_some()).await
 }
 
@@ -69,15 +75,23 @@ async fn apply(api: &Api, who: Who, request: ChangesetRequest, dry_run: bool, ma
     }
 }
 
-/// The version of an `If-Match`; `*` matches every version, as if there were none.
-fn if_match(headers: &HeaderMap) -> Reply<Option<u32>> {
+/// Of what an `If-Match` lets a change be made.
+#[derive(Clone, Copy)]
+enum Match {
+    Version(u32),
+    Any,
+}
+
+fn if_match(headers: &HeaderMap) -> Reply<Option<Match>> {
     let Some(value) = headers.get(header::IF_MATCH) else { return Ok(None) };
     let text = value.to_str().unwrap_or_default();
     if text == "*" {
-        return Ok(None);
+        return Ok(Some(Match::Any));
     }
     let version = text.trim_start_matches("W/").trim_matches('"').parse();
-    version.map(Some).map_err(|_| Refusal::invalid(format!("if-match: `{text}` is not the ETag of a version, such as \"3\"")))
+    version
+        .map(|version| Some(Match::Version(version)))
+        .map_err(|_| Refusal::invalid(format!("if-match: `{text}` is not the ETag of a version, such as \"3\"")))
 }
 
 /// All changesets, newest first: applied, waiting for their date, and withdrawn.

@@ -5,10 +5,9 @@ use crate::wire::error::{Code, Problem};
 use axum::body::Body as RawBody;
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{HeaderMap, StatusCode, Uri, header};
 use http_body_util::BodyExt;
 use serde::de::DeserializeOwned;
-use std::str::FromStr;
 use std::time::Duration;
 
 /// A body is at most so large. A submission of 1,000 workloads has about 300 KiB.
@@ -29,8 +28,40 @@ pub(super) struct Text(pub String);
 /// The query.
 pub(super) struct Params<T>(pub T);
 
-/// The one variable part of the path: a number, or a name.
+/// The one variable part of the path: a workload, another number, or a name.
 pub(super) struct Id<T>(pub T);
+
+/// What a path may name.
+pub(super) trait Named: Sized + Send {
+    /// How it is named there.
+    const FORM: &str;
+
+    fn read(text: &str) -> Option<Self>;
+}
+
+impl Named for u32 {
+    const FORM: &str = "the number of a workload such as 12 or w12";
+
+    fn read(text: &str) -> Option<u32> {
+        text.strip_prefix('w').unwrap_or(text).parse().ok()
+    }
+}
+
+impl Named for u64 {
+    const FORM: &str = "a whole number";
+
+    fn read(text: &str) -> Option<u64> {
+        text.parse().ok()
+    }
+}
+
+impl Named for String {
+    const FORM: &str = "a name";
+
+    fn read(text: &str) -> Option<String> {
+        Some(text.into())
+    }
+}
 
 impl<S: Sync, T: DeserializeOwned> FromRequest<S> for Content<T> {
     type Rejection = Refusal;
@@ -68,10 +99,36 @@ pub(super) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Reply<T> {
     let value = read.map_err(|error| {
         let field = error.path().to_string();
         let place = if field == "." { String::new() } else { format!("{field}: ") };
-        Refusal::invalid(format!("the body: {place}{}", error.into_inner()))
+        Refusal::invalid(format!("the body: {place}{}", in_words(&error.into_inner().to_string())))
     })?;
-    json.end().map_err(|error| Refusal::invalid(format!("the body: after its value: {error}")))?;
+    json.end().map_err(|_| Refusal::invalid("the body: more follows after its value; expected one JSON value"))?;
     Ok(value)
+}
+
+/// What a reader of JSON says, in words that are not Rust's.
+fn in_words(message: &str) -> String {
+    let said = stipend_sim::plain::plain(message)
+        .replace("a section with fields", "an object with fields")
+        .replace("it is a section", "it is an object");
+    match said.strip_prefix("unknown variant ") {
+        Some(rest) => format!("it is {}", rest.replacen(", expected ", "; expected ", 1)),
+        None if said.starts_with("EOF while parsing") => said.replacen("EOF while parsing", "it breaks off inside", 1),
+        None => said,
+    }
+}
+
+/// What a reader of a query says of the value of a field, in words.
+fn of_query(uri: &Uri, said: &str) -> String {
+    let Some((field, what)) = said.split_once(": ") else { return in_words(said) };
+    let expected = match what {
+        "invalid digit found in string" | "cannot parse integer from empty string" => "a whole number",
+        "number too large to fit in target type" | "number too small to fit in target type" => "a whole number that is not so far from 0",
+        "provided string was not `true` or `false`" => "true or false",
+        _ => return format!("{field}: {}", in_words(what)),
+    };
+    let pairs = Query::<Vec<(String, String)>>::try_from_uri(uri).map(|Query(pairs)| pairs).unwrap_or_default();
+    let value = pairs.into_iter().find(|(name, _)| name == field).map(|(_, value)| value).unwrap_or_default();
+    format!("{field} = {value}: expected {expected}")
 }
 
 /// The whole body, if it is neither too large nor too slow.
@@ -115,22 +172,19 @@ impl<S: Sync, T: DeserializeOwned> FromRequestParts<S> for Params<T> {
             Err(rejection) => {
                 let said = rejection.body_text();
                 let what = said.strip_prefix("Failed to deserialize query string: ").unwrap_or(&said);
-                Err(Refusal::invalid(format!("the query: {what}")))
+                Err(Refusal::invalid(format!("the query: {}", of_query(&parts.uri, what))))
             }
         }
     }
 }
 
-impl<S: Send + Sync, T: FromStr + Send> FromRequestParts<S> for Id<T> {
+impl<S: Send + Sync, T: Named> FromRequestParts<S> for Id<T> {
     type Rejection = Refusal;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Reply<Id<T>> {
         let read = Path::<String>::from_request_parts(parts, state).await;
         let Path(text) = read.map_err(|rejection| Refusal::invalid(format!("the path: {}", rejection.body_text())))?;
-        let value = text.parse().map_err(|_| {
-            let kind = std::any::type_name::<T>();
-            Refusal::invalid(format!("the path: `{text}` is not a number of this kind (`{kind}`)"))
-        })?;
-        Ok(Id(value))
+        let value = T::read(&text);
+        value.map(Id).ok_or_else(|| Refusal::invalid(format!("the path: `{text}` is not what stands there; expected {}", T::FORM)))
     }
 }

@@ -7,6 +7,8 @@ use crate::service::{Answer, Picture};
 use crate::wire::budget::Tree;
 use crate::wire::error::{Code, Problem};
 use crate::wire::node::{Node, Pool};
+use crate::wire::workload::{State, Workload};
+use std::collections::HashMap;
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,6 +17,9 @@ use stipend_sim::explain::Explained;
 use tokio::sync::Mutex;
 
 const TIMES: u32 = 10;
+
+/// A list is explained for so long at most.
+const EXPLAINED_FOR: Duration = Duration::from_millis(100);
 
 /// Nothing is kept longer.
 const KEPT_MAX: Duration = Duration::from_secs(2);
@@ -87,6 +92,36 @@ impl Api {
         let picture = self.handle.picture().await?;
         let explained = self.past.read(move |reader| picture.explain(id, reader)).await?;
         explained.ok_or_else(|| Problem::new(Code::Unavailable, format!("nothing can be said of w{id} at this moment; ask again")).into())
+    }
+
+    /// Says of those that wait what stops them. Alike ones wait for the same; after a moment the rest is left out.
+    pub(super) async fn explain_all(&self, mut workloads: Vec<Workload>) -> Reply<Vec<Workload>> {
+        if !workloads.iter().any(|view| view.state == State::Waiting) {
+            return Ok(workloads);
+        }
+        let picture = self.present.picture.ask(&self.present.changes, self.handle.picture()).await?;
+        let explain = move || {
+            let (begin, mut known) = (Instant::now(), HashMap::new());
+            for view in workloads.iter_mut().filter(|view| view.state == State::Waiting) {
+                let alike = (
+                    view.budget.clone(),
+                    view.pool.clone(),
+                    view.members,
+                    view.gpus_per_member,
+                    view.min_runtime_ms,
+                    view.on_preempt as u8,
+                );
+                let late = begin.elapsed() > EXPLAINED_FOR;
+                view.why = match known.get(&alike) {
+                    Some(why) => Option::clone(why),
+                    None if late => None,
+                    None => known.entry(alike).or_insert_with(|| picture.blocker(view.id)).clone(),
+                };
+            }
+            workloads
+        };
+        let explained = tokio::task::spawn_blocking(explain).await;
+        explained.map_err(|_| Problem::new(Code::Internal, "an explanation failed; this is a defect").into())
     }
 
     /// Somebody changed the tree or a node: what was kept is old.

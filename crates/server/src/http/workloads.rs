@@ -63,7 +63,12 @@ pub(super) async fn submit(
     responses((status = 200, body = Page<Workload>)),
 )]
 pub(super) async fn list(Shared(api): Shared<Arc<Api>>, _: Known, Params(filter): Params<Filter>) -> Reply<Json<Page<Workload>>> {
-    Ok(Json(api.past.read(move |records| records.workloads(&filter)).await?))
+    let explain = filter.explain;
+    let mut page = api.past.read(move |records| records.workloads(&filter)).await?;
+    if explain {
+        page.items = api.explain_all(page.items).await?;
+    }
+    Ok(Json(page))
 }
 
 /// One workload, with how it was submitted. Only its owner and administrators see the values of its environment.

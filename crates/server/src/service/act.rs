@@ -2,6 +2,7 @@
 
 use super::Service;
 use super::live::program;
+use super::losses::losses;
 use crate::driver::{Command, Launch, Member};
 use crate::store::{Charge, Line};
 use crate::wire::workload::{State, Workload};
@@ -45,7 +46,10 @@ impl Service {
                 self.waits(workload);
                 self.change(workload, |view| view.why = None);
             }
-            Entry::Requeued { workload } => self.waits(workload),
+            Entry::Requeued { workload } => {
+                self.waits(workload);
+                self.pause_after_losses(workload);
+            }
             Entry::Held { workload, why } => self.change(workload, |view| (view.state, view.why) = (State::Held, Some(why))),
             Entry::Started { lease, pool, occupancy, placement, why, .. } => self.started(at, lease, pool, occupancy, &placement, &why),
             Entry::Running { lease, protected_until } => {
@@ -60,18 +64,24 @@ impl Service {
             Entry::Renewed { lease, protected_until, .. } => self.protected(lease, Some(protected_until)),
             Entry::Preempting { lease, why, .. } => {
                 let why = why.text(&self.labels());
-                self.change(lease.workload, |view| view.why = Some(why));
+                if let Some(live) = self.live.change(lease.workload.0) {
+                    (live.view.why, live.leaving) = (Some(why), Some(lease.attempt));
+                }
             }
             Entry::Stopping { lease, grace } => {
-                self.change(lease.workload, |view| view.state = State::Stopping);
+                self.stopping(at, lease);
                 self.commands.push(Command::Stop { lease, grace });
             }
             Entry::Spared { lease } => self.change(lease.workload, |view| view.why = None),
             Entry::Ended { workload, attempt, outcome, by, .. } => {
-                // Why it was preempted was told with the plan, in more words; why it ran well is why it started.
-                let is_told = matches!(outcome, Outcome::Completed | Outcome::Preempted);
-                let why = (!is_told).then(|| if by == By::Itself { "it ended by itself".into() } else { by.text(&self.labels()) });
-                self.ended(at, (workload, attempt), outcome, why);
+                let why = match outcome {
+                    Outcome::Completed => None,
+                    // It was told with the plan, in more words.
+                    Outcome::Preempted => self.live.get(workload.0).and_then(|live| live.view.why.clone()),
+                    _ if by == By::Itself => Some("it ended by itself".into()),
+                    _ => Some(by.text(&self.labels())),
+                };
+                self.ended(at, (workload, attempt), (outcome, &by), why);
             }
             Entry::Charged { workload, budget, pool, kind, from, to, gpu_ms, .. } => {
                 self.charge(workload, (budget.0, pool), kind, (from, to), gpu_ms);
@@ -97,6 +107,22 @@ impl Service {
         }
     }
 
+    /// It is told to stop: why it started is no reason any more. What a plan does not tell is its owner's doing, or that of the clock.
+    fn stopping(&mut self, at: Time, lease: LeaseId) {
+        let Some(live) = self.live.change(lease.workload.0) else { return };
+        let (cancelled, view) = (live.cancelled_by.take(), &mut live.view);
+        if live.leaving != Some(lease.attempt) {
+            let ran = view.ran_ms + view.started_ms.map_or(0, |started| at.0 - started);
+            view.why = match cancelled {
+                Some(user) => Some(format!("{user} cancelled it")),
+                None if view.time_limit_ms.is_some_and(|limit| ran >= limit) => Some("it reached its time limit".into()),
+                None if view.state == State::Starting => Some("not all of its members ran in time".into()),
+                None => None,
+            };
+        }
+        view.state = State::Stopping;
+    }
+
     fn started(&mut self, at: Time, lease: LeaseId, pool: PoolId, occupancy: Occupancy, placement: &Placement, why: &Why) {
         let why = why.text(&self.labels());
         let pool = self.labels().pool(pool);
@@ -109,7 +135,7 @@ impl Service {
         (view.state, view.started_ms, view.attempts, view.why) = (State::Starting, Some(at.0), lease.attempt, Some(why));
         (view.allocated, view.pool, view.protected_until_ms) = (occupancy == Occupancy::Allocated, pool, None);
         view.placement = slots.into_iter().collect();
-        (view.exit_code, view.idle_since_ms) = (None, None);
+        (view.exit_code, view.idle_since_ms, view.retry_ms) = (None, None, None);
         self.launch(lease);
     }
 
@@ -151,7 +177,7 @@ impl Service {
         self.commands.push(Command::Protected { lease, until });
     }
 
-    fn ended(&mut self, at: Time, (id, attempt): (WorkloadId, Option<u32>), outcome: Outcome, why: Option<String>) {
+    fn ended(&mut self, at: Time, (id, attempt): (WorkloadId, Option<u32>), (outcome, by): (Outcome, &By), why: Option<String>) {
         let Some(live) = self.live.change(id.0) else { return };
         let view = &mut live.view;
         view.state = match outcome {
@@ -161,8 +187,9 @@ impl Service {
             Outcome::Failed | Outcome::Preempted | Outcome::NodeLost | Outcome::StartTimeout => State::Failed,
         };
         view.preemptions += u32::from(outcome == Outcome::Preempted);
+        view.losses = losses(view, at, outcome == Outcome::NodeLost && *by == By::Itself);
         (view.ended_ms, view.protected_until_ms, view.idle_since_ms) = (Some(at.0), None, None);
-        view.why = why.or(view.why.take());
+        view.why = why;
         live.is_over = true;
         self.over.push(id.0);
         if let Some(attempt) = attempt {

@@ -397,7 +397,8 @@ fn order_of(text: &str) -> Result<LeafOrder, String> {
         "priority" => Ok(LeafOrder::Priority),
         "fifo" => Ok(LeafOrder::Fifo),
         "shortest-contract" => Ok(LeafOrder::ShortestContract),
-        _ => Err(format!("\"{text}\": expected priority, fifo or shortest-contract")),
+        "completion" => Ok(LeafOrder::Completion),
+        _ => Err(format!("\"{text}\": expected priority, fifo, shortest-contract or completion")),
     }
 }
 
@@ -407,6 +408,7 @@ pub(super) fn order_name(order: LeafOrder) -> &'static str {
         LeafOrder::Priority => "priority",
         LeafOrder::Fifo => "fifo",
         LeafOrder::ShortestContract => "shortest-contract",
+        LeafOrder::Completion => "completion",
     }
 }
 

@@ -202,9 +202,13 @@ impl Names for Labels<'_> {
     fn user(&self, id: UserId) -> String {
         self.directory.name(Kind::User, id.0).into()
     }
-    /// In the machine's time zone, to the second: `2026-11-30 14:05:09`.
     fn time(&self, at: Time) -> String {
-        let Ok(timestamp) = jiff::Timestamp::from_millisecond(at.0) else { return format!("{} ms", at.0) };
-        timestamp.to_zoned(jiff::tz::TimeZone::system()).strftime("%F %T").to_string()
+        moment(at)
     }
+}
+
+/// A time in the machine's time zone, to the second: `2026-11-30 14:05:09`.
+pub(super) fn moment(at: Time) -> String {
+    let Ok(timestamp) = jiff::Timestamp::from_millisecond(at.0) else { return format!("{} ms", at.0) };
+    timestamp.to_zoned(jiff::tz::TimeZone::system()).strftime("%F %T").to_string()
 }

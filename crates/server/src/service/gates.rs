@@ -1,10 +1,13 @@
 //! What waits for other work: dependencies, and arrays that run a few at a time.
 
 use super::Service;
+use super::directory::moment;
 use super::live::ARRAY;
-use crate::wire::workload::State;
+use super::losses::LOSSES_MAX;
+use crate::wire::workload::{State, Workload};
 use stipend_core::event::Event;
 use stipend_core::id::WorkloadId;
+use stipend_core::quantity::Time;
 
 impl Service {
     /// Lets go on what waited for the work that has ended, or ends it, too.
@@ -38,7 +41,7 @@ impl Service {
     pub(super) fn release_if_free(&mut self, id: u32) {
         let Some(live) = self.live.change(id).filter(|live| live.view.state == State::Held) else { return };
         let view = &mut live.view;
-        view.why = gate(&view.after, view.held_by.as_deref()).or_else(|| view.array.and_then(|array| array.at_most).map(|_| ARRAY.into()));
+        view.why = gate(view).or_else(|| view.array.and_then(|array| array.at_most).map(|_| ARRAY.into()));
         let (waits, array) = (view.why.is_some(), view.array);
         let free = match (waits, array) {
             (false, _) => true,
@@ -52,10 +55,23 @@ impl Service {
 }
 
 /// What holds a workload, beside its array.
-pub(super) fn gate(after: &[u32], held_by: Option<&str>) -> Option<String> {
-    if let Some(user) = held_by {
+pub(super) fn gate(view: &Workload) -> Option<String> {
+    let (id, losses) = (view.id, view.losses);
+    if let Some(user) = &view.held_by {
         return Some(format!("{user} holds it"));
     }
-    let names: Vec<String> = after.iter().map(|id| format!("w{id}")).collect();
+    if losses >= LOSSES_MAX {
+        return Some(format!(
+            "the infrastructure lost its last {losses} leases within minutes of their start, as when a workload ends its own \
+             supervisor: stipend logs w{id} shows how far it came, stipend release w{id} lets it try again"
+        ));
+    }
+    if let Some(at) = view.retry_ms {
+        return Some(format!(
+            "the infrastructure lost its last {losses} leases soon after their start; it tries again at {}",
+            moment(Time(at))
+        ));
+    }
+    let names: Vec<String> = view.after.iter().map(|id| format!("w{id}")).collect();
     (!names.is_empty()).then(|| format!("waits for {}", names.join(", ")))
 }

@@ -17,11 +17,15 @@ pub(crate) struct Live {
     pub(crate) launch: Option<Box<Launch>>,
     /// The last attempt's end was told and nothing says yet that it goes on.
     pub(crate) is_over: bool,
+    /// The attempt that a plan told to leave, and why is in the view.
+    pub(crate) leaving: Option<u32>,
+    /// Who cancels it.
+    pub(crate) cancelled_by: Option<String>,
 }
 
 impl Live {
     pub(crate) fn new(view: Workload, submission: Option<Arc<Submission>>) -> Live {
-        Live { view, submission, launch: None, is_over: false }
+        Live { view, submission, launch: None, is_over: false, leaving: None, cancelled_by: None }
     }
 
     /// Its present attempt.

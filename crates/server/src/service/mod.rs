@@ -14,6 +14,7 @@ mod handle;
 mod history;
 mod input;
 mod live;
+mod losses;
 mod nodes;
 mod owed;
 mod pulse;
@@ -34,7 +35,7 @@ pub(crate) use submit::spec_of_submission;
 
 use crate::config::DaemonConfig;
 use crate::driver::{Command, Driver};
-use crate::store::{Batch, Line, Reader, Step, Store, StoreError, WorkloadRow};
+use crate::store::{Batch, Line, Made, Reader, Step, Store, StoreError, WorkloadRow};
 use crate::wire::budget::Changeset;
 use clock::Clock;
 use directory::Labels;
@@ -56,6 +57,9 @@ use tokio::sync::broadcast;
 
 /// At most so many inputs share a turn: whoever came first does not wait for a flood.
 const INPUTS_MAX: usize = 2000;
+
+/// So many workloads are named in the daemon's own log.
+const NAMED_MAX: usize = 20;
 
 /// So many rounds of deciding and of what follows from it fit into a turn.
 const ROUNDS_MAX: u32 = 16;
@@ -87,14 +91,18 @@ pub struct Service {
     /// What the scheduler said and nobody has acted on yet, each with its time: what is told late has its own.
     log: Vec<(Time, Entry)>,
     /// Idempotency keys that are not on disk yet, by user: what they made.
-    keys: std::collections::HashMap<(String, String), (u32, u32)>,
+    keys: std::collections::HashMap<(String, String), Made>,
     /// Ended since the gates were last looked at, unless they go on.
     over: Vec<u32>,
+    /// Workloads that try again then, after leases that were lost.
+    retries: std::collections::BTreeSet<(i64, u32)>,
     /// What it does when that is on disk.
     after: Vec<input::Question>,
     commands: Vec<Command>,
     /// Something was told that may change a decision.
     stirred: bool,
+    /// When old history is looked for next.
+    prune_at: Time,
 }
 
 impl Service {
@@ -115,13 +123,29 @@ impl Service {
             }
             self.turn()?;
         }
-        self.store.snapshot(self.now, &self.scheduler)
+        self.store.snapshot(self.now, &self.scheduler)?;
+        tracing::info!("stopped: {}", self.goes_on());
+        Ok(())
+    }
+
+    /// What a daemon that stops leaves to its workloads' supervisors.
+    fn goes_on(&self) -> String {
+        let views = || self.live.iter().map(|live| &live.view);
+        let running: Vec<String> = views().filter(|view| view.state.is_leased()).map(|view| format!("w{}", view.id)).collect();
+        let waiting = views().count() - running.len();
+        let named = running.iter().take(NAMED_MAX).cloned().collect::<Vec<_>>().join(", ");
+        let more = if running.len() > NAMED_MAX { ", …" } else { "" };
+        match running.len() {
+            0 => format!("nothing runs, {waiting} wait; stipend serve goes on from here"),
+            count => format!("{count} run on without the daemon ({named}{more}), {waiting} wait; stipend serve takes them over"),
+        }
     }
 
     /// How long nothing is due.
     fn patience(&self) -> Duration {
         let dates = self.pending.first().map(|changeset| Time(changeset.effective_ms));
-        let due = [self.scheduler.next_wakeup(), dates, self.owed.due()].into_iter().flatten().min();
+        let due =
+            [self.scheduler.next_wakeup(), dates, self.owed.due(), self.next_retry(), self.nodes.next_back()].into_iter().flatten().min();
         let wait = due.map_or(Span::minutes(1), |at| (at - self.clock.expected()).clamp(Span::ZERO, Span::minutes(1)));
         Duration::from_millis(wait.0.unsigned_abs() + u64::from(wait == Span::ZERO && !self.stirred))
     }
@@ -151,6 +175,8 @@ impl Service {
     /// Decides, does what follows, writes it down, answers, commands.
     fn turn(&mut self) -> Result<(), StoreError> {
         self.apply_dated_changesets();
+        self.retry();
+        self.take_back();
         for _ in 0..ROUNDS_MAX {
             self.act();
             if !self.stirred && self.scheduler.next_wakeup().is_none_or(|at| at > self.now) {
@@ -171,7 +197,7 @@ impl Service {
         for command in std::mem::take(&mut self.commands) {
             self.driver.command(command);
         }
-        Ok(())
+        self.prune()
     }
 
     /// Writes down what this turn changed, if it changed anything.
@@ -202,6 +228,16 @@ impl Service {
         }
         if self.store.wants_snapshot() {
             self.store.snapshot_aside(self.now, &self.scheduler)?;
+        }
+        Ok(())
+    }
+
+    /// Lets old history go, a little at a time.
+    fn prune(&mut self) -> Result<(), StoreError> {
+        let keep = self.config.keep_history.0;
+        if keep > Span::ZERO && self.now >= self.prune_at {
+            let more = self.store.prune((self.now - keep).0)?;
+            self.prune_at = self.now + if more { Span::seconds(1) } else { Span::minutes(1) };
         }
         Ok(())
     }

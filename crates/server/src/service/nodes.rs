@@ -23,6 +23,9 @@ pub(crate) struct NodeTable {
 /// Where a node is kept among the service's own values.
 const PREFIX: &str = "node/";
 
+/// What is said of a node whose repair did not help. It stays out.
+const REPAIR_FAILED: &str = "; its repair failed: ";
+
 impl NodeTable {
     /// As they were kept.
     pub(crate) fn new(values: &[(String, String)]) -> NodeTable {
@@ -39,6 +42,19 @@ impl NodeTable {
         std::mem::take(&mut self.changed).into_iter().map(value).collect()
     }
 
+    /// When it comes back by itself, if it does; it has been told to drain.
+    pub(super) fn comes_back(&mut self, id: NodeId, at_ms: Option<i64>) {
+        if let Some(node) = self.by_id.get_mut(&id.0) {
+            node.back_ms = at_ms;
+            self.changed.insert(id.0);
+        }
+    }
+
+    /// When the next node comes back by itself.
+    pub(super) fn next_back(&self) -> Option<Time> {
+        self.by_id.values().filter_map(|node| node.back_ms).min().map(Time)
+    }
+
     pub(crate) fn iter(&self) -> impl Iterator<Item = (NodeId, &Node)> {
         self.by_id.iter().map(|(id, node)| (NodeId(*id), node))
     }
@@ -48,6 +64,8 @@ impl Service {
     pub(super) fn node_changed(&mut self, id: NodeId, spec: &NodeSpec, state: NodeState, drain_until: Option<Time>, reason: String) {
         let feature = |bit: u32| (spec.features.0 >> bit & 1 == 1).then(|| self.directory.name(Kind::Feature, bit).to_string());
         let (state, severity) = words(state);
+        let before = self.nodes.by_id.get(&id.0).and_then(|node| node.back_ms);
+        let back_ms = before.filter(|_| matches!(state, "draining" | "drained"));
         let node = Node {
             name: self.directory.name(Kind::Node, id.0).into(),
             pool: self.directory.name(Kind::Pool, u32::from(spec.pool.0)).into(),
@@ -55,6 +73,7 @@ impl Service {
             severity,
             reason: reason.clone(),
             drain_until_ms: drain_until.map(|until| until.0),
+            back_ms,
             gpus: spec.gpus,
             gpus_used: 0,
             cpus: spec.cpus,
@@ -64,7 +83,8 @@ impl Service {
             express: spec.express,
             workloads: Vec::new(),
         };
-        if state == "drained" && !self.config.repair_command.is_empty() {
+        // Who said when it comes back sees to it themselves.
+        if state == "drained" && back_ms.is_none() && !self.config.repair_command.is_empty() {
             self.commands.push(Command::Repair { node: node.name.clone(), reason });
             self.tell_quietly(Event::NodeRepairing { node: id });
         }
@@ -72,11 +92,31 @@ impl Service {
         self.nodes.changed.insert(id.0);
     }
 
+    /// Nodes whose time has come go into service again.
+    pub(super) fn take_back(&mut self) {
+        let now = self.now.0;
+        let due = self.nodes.by_id.iter_mut().filter(|(_, node)| node.back_ms.is_some_and(|at| at <= now));
+        let due: Vec<u32> = due.map(|(id, node)| (*id, node.back_ms.take()).0).collect();
+        for id in due {
+            self.nodes.changed.insert(id);
+            self.tell_quietly(Event::NodeReady { node: NodeId(id) });
+        }
+    }
+
+    /// Repairs that were under way when the daemon ended are begun anew: nobody would hear of their end.
+    pub(super) fn repair_again(&mut self) {
+        if self.config.repair_command.is_empty() {
+            return;
+        }
+        let under_way = self.nodes.by_id.values().filter(|node| node.state == "repairing" && !node.reason.contains(REPAIR_FAILED));
+        self.commands.extend(under_way.map(|node| Command::Repair { node: node.name.clone(), reason: node.reason.clone() }));
+    }
+
     pub(super) fn repair_failed(&mut self, name: &str, reason: &str) {
         tracing::warn!("the repair of {name} failed: {reason}");
         let Ok(id) = self.directory.node(name) else { return };
         if let Some(node) = self.nodes.by_id.get_mut(&id.0) {
-            node.reason = format!("{}; its repair failed: {reason}", node.reason);
+            node.reason = format!("{}{REPAIR_FAILED}{reason}", node.reason);
             self.nodes.changed.insert(id.0);
         }
     }

@@ -1,6 +1,5 @@
 //! Requests of people: each is checked whole, then done; its answer goes out when that is on disk.
 
-use super::gates::gate;
 use super::input::{Answer, Input, Reply};
 use super::{Service, Who};
 use crate::wire::error::{Code, Problem};
@@ -104,14 +103,18 @@ impl Service {
                 Event::Stopped { workload, reason: format!("{}{reason}", who.user) }
             }
         };
-        self.tell(event).map_err(|rejection| Problem::new(Code::Conflict, self.sentence(&rejection)))
+        self.tell(event).map_err(|rejection| Problem::new(Code::Conflict, self.sentence(&rejection)))?;
+        if let Some(live) = self.live.change(id) {
+            live.cancelled_by = Some(who.user.clone());
+        }
+        Ok(())
     }
 
     fn hold(&mut self, who: &Who, id: u32) -> Answer<()> {
         self.may_touch(who, id)?;
         let state = self.live.get(id).map(|live| live.view.state);
         if state == Some(State::Waiting) {
-            let why = gate(&[], Some(&who.user)).unwrap_or_default();
+            let why = format!("{} holds it", who.user);
             let held = self.tell(Event::Held { workload: WorkloadId(id), why });
             held.map_err(|rejection| Problem::new(Code::Conflict, self.sentence(&rejection)))?;
         } else if state != Some(State::Held) {
@@ -126,12 +129,12 @@ impl Service {
 
     fn release(&mut self, who: &Who, id: u32) -> Answer<()> {
         self.may_touch(who, id)?;
-        let live = self.live.change(id).filter(|live| live.view.held_by.is_some());
-        let Some(live) = live else {
+        let is_held = |view: &Workload| view.state == State::Held && (view.held_by.is_some() || view.losses > 0);
+        let Some(live) = self.live.change(id).filter(|live| is_held(&live.view)) else {
             let message = format!("nobody holds w{id}");
             return Err(Problem::new(Code::Conflict, message));
         };
-        live.view.held_by = None;
+        (live.view.held_by, live.view.losses, live.view.retry_ms) = (None, 0, None);
         self.release_if_free(id);
         Ok(())
     }
@@ -151,6 +154,9 @@ impl Service {
         if request.reason.trim().is_empty() {
             return Err(Problem::new(Code::Invalid, "reason: it is empty; say why the node leaves service").hint("others read it"));
         }
+        if let Some(past) = request.until_ms.filter(|until| *until <= self.now.0) {
+            return Err(Problem::new(Code::Invalid, format!("until_ms = {past}: that is in the past; expected when it comes back")));
+        }
         let severity = match request.severity {
             Severity::Maintenance => spec::Severity::Maintenance,
             Severity::Sick => spec::Severity::Sick,
@@ -158,7 +164,9 @@ impl Service {
         };
         let reason = format!("{}: {}", who.user, request.reason);
         let drained = self.tell(Event::NodeDrainRequested { node: id, severity, reason });
-        drained.map_err(|rejection| Problem::new(Code::Conflict, self.sentence(&rejection)))
+        drained.map_err(|rejection| Problem::new(Code::Conflict, self.sentence(&rejection)))?;
+        self.nodes.comes_back(id, request.until_ms);
+        Ok(())
     }
 
     fn resume(&mut self, who: &Who, node: &str) -> Answer<()> {

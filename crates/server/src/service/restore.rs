@@ -90,6 +90,7 @@ impl Service {
         let now = restored.last_written.unwrap_or(super::clock::machine());
         let scheduler = restored.scheduler.unwrap_or_else(|| Scheduler::new(now));
         let mut live = LiveTable::default();
+        let retries = restored.live.iter().filter_map(|view| Some((view.retry_ms?, view.id))).collect();
         restored.live.into_iter().for_each(|view| live.restore(view));
         let mut pending = restored.pending;
         pending.sort_by_key(|changeset| (changeset.effective_ms, changeset.id));
@@ -116,10 +117,12 @@ impl Service {
             batch: Default::default(),
             log: Vec::new(),
             over: Vec::new(),
+            retries,
             keys: Default::default(),
             after: Vec::new(),
             commands: Vec::new(),
             stirred: true,
+            prune_at: now,
         }
     }
 
@@ -129,20 +132,34 @@ impl Service {
         let mut observed: BTreeMap<LeaseId, ObservedLease> = observed.into_iter().map(|one| (one.lease, one)).collect();
         let believed: Vec<Workload> = self.live.iter().map(|live| live.view.clone()).filter(|view| view.state.is_leased()).collect();
         let mut facts: Vec<(Time, Fact)> = Vec::new();
+        let mut found = Found::default();
         for view in believed {
             let lease = LeaseId { workload: stipend_core::id::WorkloadId(view.id), attempt: view.attempts };
             match observed.remove(&lease) {
-                Some(seen) => self.compare(&view, &seen, &mut facts),
-                None if view.state == State::Starting => self.launch(lease),
-                None => facts.push((self.now, Fact::Event(Event::LeaseEnded { lease, exit: Exit::Infrastructure }))),
+                Some(seen) => {
+                    *(if seen.end.is_some() { &mut found.ended } else { &mut found.adopted }) += 1;
+                    self.compare(&view, &seen, &mut facts);
+                }
+                None if view.state == State::Starting => {
+                    found.launched += 1;
+                    self.launch(lease);
+                }
+                None => {
+                    found.lost += 1;
+                    facts.push((self.now, Fact::Event(Event::LeaseEnded { lease, exit: Exit::Infrastructure })));
+                }
             }
         }
         for (lease, unknown) in observed {
+            found.strangers += usize::from(unknown.end.is_none());
             // Carried for nobody: left over from another life of this store.
             match unknown.end {
                 Some(_) => self.commands.push(Command::Forget { lease }),
                 None => self.commands.push(Command::Stop { lease, grace: Span::ZERO }),
             }
+        }
+        if last_written.is_some() {
+            tracing::info!("{}", found.text());
         }
         facts.sort_by_key(|(at, _)| *at);
         for (at, fact) in facts {
@@ -206,6 +223,7 @@ impl Service {
         for node in back {
             self.tell_quietly(Event::NodeReady { node });
         }
+        self.repair_again();
         self.first_budgets(config)
     }
 
@@ -229,6 +247,30 @@ impl Service {
         let who = Who { user: administrator.into(), role: Role::Admin };
         let request = TokenRequest { user: administrator.into(), role: Role::Admin, note: "made at the first start".into() };
         self.make_token(&who, request).ok()
+    }
+}
+
+/// What a start found of the leases that there should be.
+#[derive(Default)]
+struct Found {
+    adopted: usize,
+    ended: usize,
+    lost: usize,
+    launched: usize,
+    strangers: usize,
+}
+
+impl Found {
+    fn text(&self) -> String {
+        let parts = [
+            (self.adopted, "adopted as they run"),
+            (self.ended, "settled, as they ended meanwhile"),
+            (self.lost, "queued again, as nothing of them is left"),
+            (self.launched, "started, as they had not been"),
+            (self.strangers, "stopped, as nobody knows them"),
+        ];
+        let told: Vec<String> = parts.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect();
+        if told.is_empty() { "no workload ran when the daemon ended".into() } else { format!("workloads: {}", told.join("; ")) }
     }
 }
 

@@ -4,15 +4,17 @@ use super::gates::gate;
 use super::input::{Answer, Reply};
 use super::live::{ARRAY, Live, program};
 use super::{Directory, Service, Who};
-use crate::store::Kind;
+use crate::store::{Kind, Made};
 use crate::wire::error::{Code, Problem};
 use crate::wire::workload::{ArrayIndex, Kind as WireKind, OnPreempt, Start, State, Submission, Submitted, Workload};
+use sha2::{Digest, Sha256};
 use std::sync::Arc;
 use stipend_core::budget::{Budget, BudgetTree};
 use stipend_core::event::Event;
 use stipend_core::id::{PoolId, UserId, WorkloadId};
 use stipend_core::quantity::Span;
 use stipend_core::spec::{self, Gang, Pools, WorkloadSpec};
+use stipend_sim::family::family;
 
 /// More elements than this are a slip of the pen.
 const ARRAY_MAX: usize = 10_000;
@@ -41,16 +43,19 @@ impl Service {
             (None, Some(key)) => self.reader.key(&who.user, key),
             _ => Ok(known),
         };
+        let body = key.is_some().then(|| digest(&submissions));
         let queued = match known {
-            Ok(Some((first, last))) => Ok((first..=last).collect()),
+            Ok(Some(made)) if made.body.is_none() || made.body == body => Ok((made.first..=made.last).collect()),
+            Ok(Some(made)) => Err(used_before(key.as_deref(), made)),
             Ok(None) => self.queue(who, &submissions),
             Err(ref problem) => Err(problem.clone()),
         };
         if let (Some(key), Ok(ids), Ok(None)) = (key, &queued, known)
             && let (Some(first), Some(last)) = (ids.first(), ids.last())
         {
-            self.batch.keys.push((who.user.clone(), key.clone(), *first, *last));
-            self.keys.insert((who.user.clone(), key), (*first, *last));
+            let made = Made { first: *first, last: *last, body };
+            self.batch.keys.push((who.user.clone(), key.clone(), made));
+            self.keys.insert((who.user.clone(), key), made);
         }
         self.after.push(Box::new(move |service| {
             let _ = reply.send(queued.and_then(|ids: Vec<u32>| service.submitted(&ids, &submissions)));
@@ -133,7 +138,7 @@ impl Service {
             let at_most = planned.at_most;
             view.array = planned.indexes.get(place).map(|index| ArrayIndex { array: first, index: *index, at_most });
             let beyond = at_most.is_some_and(|at_most| place >= at_most as usize);
-            let why = gate(&view.after, None).or_else(|| beyond.then(|| ARRAY.into()));
+            let why = gate(&view).or_else(|| beyond.then(|| ARRAY.into()));
             let row = crate::store::WorkloadRow { view: view.clone(), submission: Some((*planned.submission).clone()) };
             self.live.insert(Live::new(view, Some(Arc::clone(&planned.submission))));
             self.batch.workloads.push(row);
@@ -156,6 +161,19 @@ impl Service {
     }
 }
 
+/// What tells one request from another, however it was written.
+fn digest(submissions: &[Submission]) -> [u8; 32] {
+    Sha256::digest(serde_json::to_vec(submissions).expect("a submission is plain data")).into()
+}
+
+/// The key is that of another request.
+fn used_before(key: Option<&str>, made: Made) -> Problem {
+    let queued = if made.first == made.last { format!("w{}", made.first) } else { format!("w{} to w{}", made.first, made.last) };
+    let message = format!("idempotency-key: `{}` is that of another request of yours, which queued {queued}", key.unwrap_or_default());
+    Problem::new(Code::Conflict, message)
+        .hint("nothing was queued; a new request needs a new key, the same request may be sent again with its own")
+}
+
 /// A submission with its names resolved.
 fn resolved(directory: &Directory, budget: &Budget, submission: &Submission, user: UserId) -> Answer<WorkloadSpec> {
     let pools = pools_of(directory, submission, budget)?;
@@ -167,7 +185,9 @@ fn resolved(directory: &Directory, budget: &Budget, submission: &Submission, use
         features: directory.features(&submission.features)?,
         same_block: submission.same_block,
     };
-    Ok(spec(submission, (budget.spec.id, user), pools, gang))
+    let name = submission.name.clone().unwrap_or_else(|| submission.command.join(" "));
+    let family = family(directory.name(Kind::User, user.0), &name, gang.gpus().0.into());
+    Ok(WorkloadSpec { family: Some(family.id()), ..spec(submission, (budget.spec.id, user), pools, gang) })
 }
 
 /// A submission of the past, if all that it names still exists.
@@ -238,6 +258,8 @@ fn view(of: &Submission, who: &Who, id: u32, now_ms: i64) -> Workload {
         allocated: false,
         attempts: 0,
         preemptions: 0,
+        losses: 0,
+        retry_ms: None,
         placement: Default::default(),
         exit_code: None,
         array: None,

@@ -2,10 +2,13 @@
 
 use super::error::{Fault, StoreError};
 use super::folder::Folder;
-use super::reader::Reader;
+use super::reader::{self, Reader};
 use super::{journal, open, program, schema, snapshot};
+use crate::wire::token::Token;
+use crate::wire::workload::Workload;
 use rusqlite::backup::{Backup, StepResult};
 use rusqlite::{Connection, OpenFlags};
+use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
@@ -64,11 +67,31 @@ impl Reader {
     }
 }
 
-/// Puts a backup in the place of a folder's store. What was there is kept beside it; its name is returned, if there was anything.
+/// A store that a backup took the place of.
+#[derive(Debug)]
+pub struct Replaced {
+    /// It is kept under this name.
+    pub kept: PathBuf,
+    /// What it knew and the backup does not; `None` where it cannot be read.
+    pub difference: Option<Difference>,
+}
+
+/// What happened between a backup and what it took the place of, and so did not happen any more.
+#[derive(Debug, Default, PartialEq)]
+pub struct Difference {
+    /// They have ended, and have not in the backup: they run again.
+    pub again: Vec<Workload>,
+    /// The first and the last one that was submitted after the backup: nobody knows them any more.
+    pub forgotten: Option<(u32, u32)>,
+    /// They were taken back, and are not in the backup: they are valid again.
+    pub valid_again: Vec<Token>,
+}
+
+/// Puts a backup in the place of a folder's store. What was there is kept beside it, if there was anything.
 ///
 /// # Errors
 /// A daemon has the folder, or the backup is damaged. Nothing was changed then.
-pub fn restore(folder: &Path, backup: &Path) -> Result<Option<PathBuf>, StoreError> {
+pub fn restore(folder: &Path, backup: &Path) -> Result<Option<Replaced>, StoreError> {
     check(backup)?;
     let cannot = |source| StoreError::Folder { path: folder.to_owned(), source };
     let locked = Folder::lock(folder)?;
@@ -83,7 +106,25 @@ pub fn restore(folder: &Path, backup: &Path) -> Result<Option<PathBuf>, StoreErr
         Folder::sync(folder)?;
         Ok(kept)
     };
-    put().map_err(cannot)
+    let kept = put().map_err(cannot)?;
+    Ok(kept.map(|kept| Replaced { difference: difference(&kept, &database).ok(), kept }))
+}
+
+/// What the newer of two stores knows and the older does not.
+fn difference(newer: &Path, older: &Path) -> Result<Difference, Fault> {
+    let (newer, older) = (schema::open_to_read(newer)?, schema::open_to_read(older)?);
+    let mut of = Difference::default();
+    for was in reader::live(&older)? {
+        of.again.extend(reader::view(&newer, i64::from(was.id))?.filter(|is| is.state.is_over()));
+    }
+    let last = |conn: &Connection| conn.query_row("SELECT max(id) FROM workloads", [], |row| row.get::<_, Option<u32>>(0));
+    let first = last(&older)?.map_or(0, |last| last + 1);
+    of.forgotten = last(&newer)?.filter(|last| *last >= first).map(|last| (first, last));
+    let in_force: BTreeSet<u64> = reader::tokens_in_force(&newer)?.iter().map(|(token, _)| token.id).collect();
+    let known: BTreeSet<u64> = reader::texts::<Token>(&newer, "SELECT json FROM tokens", "a token")?.iter().map(|token| token.id).collect();
+    let valid = reader::tokens_in_force(&older)?.into_iter().map(|(token, _)| token);
+    of.valid_again = valid.filter(|token| known.contains(&token.id) && !in_force.contains(&token.id)).collect();
+    Ok(of)
 }
 
 /// Renames a database with its log. Its log first: without it, it is older, with another's it would be no database.

@@ -9,13 +9,14 @@ mod folder;
 mod journal;
 mod open;
 mod program;
+mod prune;
 mod reader;
 mod rows;
 mod schema;
 mod snapshot;
 mod writer;
 
-pub use backup::{check, restore};
+pub use backup::{Difference, Replaced, check, restore};
 pub use error::StoreError;
 pub use reader::{LineFilter, Reader, Usage, UserUsage};
 pub use writer::Store;
@@ -124,8 +125,8 @@ pub struct Batch {
     pub people: Vec<(u32, People)>,
     /// New or changed tokens, with the SHA-256 of the secret.
     pub tokens: Vec<(Token, [u8; 32])>,
-    /// Idempotency keys with who used them, and the first and the last workload that they made.
-    pub keys: Vec<(String, String, u32, u32)>,
+    /// Idempotency keys with who used them, and what they made.
+    pub keys: Vec<(String, String, Made)>,
     /// GPU time charged.
     pub charges: Vec<Charge>,
     /// Values of the service's own, by key (what is here replaces what was).
@@ -150,6 +151,17 @@ pub struct TokenOwner {
     pub user: String,
     /// What it may do.
     pub role: Role,
+}
+
+/// What was made with an idempotency key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Made {
+    /// The first workload.
+    pub first: u32,
+    /// The last one.
+    pub last: u32,
+    /// SHA-256 of the request; `None` where an older program kept the key.
+    pub body: Option<[u8; 32]>,
 }
 
 /// What was found in the store at the start.

@@ -107,12 +107,19 @@ fn read_and_begin(conn: &mut Connection, folder: &Folder) -> Result<Opened, Faul
     let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
     schema::migrate(&tx)?;
     let before = tx.query_row("SELECT life, epoch FROM store", [], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
-    let (restored, last_step, since_snapshot) = read(&tx)?;
+    let (mut restored, last_step, since_snapshot) = read(&tx)?;
     let lives = folder.lives();
     // Another life than the folder's last one: the file is new, or was put in place of another.
     let epoch: u64 = match before {
         Some((life, epoch)) if lives.contains(&life) => epoch,
-        Some((_, epoch)) => epoch + 1,
+        Some((_, epoch)) => {
+            restored.warnings.push(
+                "this store is a backup that was put in place: work that ended after it was made runs again, tokens that were taken back \
+                 since are valid again; look at `stipend queue` and `stipend token list`"
+                    .into(),
+            );
+            epoch + 1
+        }
         None => 1,
     };
     let life = random()?;

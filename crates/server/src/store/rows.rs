@@ -1,7 +1,7 @@
 //! A batch as rows, all but its steps.
 
 use super::error::Fault;
-use super::{Batch, Charge, Kind, Line, WorkloadRow};
+use super::{Batch, Charge, Kind, Line, Made, WorkloadRow};
 use crate::wire::workload::State;
 use rusqlite::Connection;
 use serde::Serialize;
@@ -146,9 +146,9 @@ fn write_rest(conn: &Connection, batch: &Batch) -> Result<(), Fault> {
         let replace = "INSERT OR REPLACE INTO tokens (id, hash, revoked, json) VALUES (?1, ?2, ?3, ?4)";
         conn.execute(replace, (token.id, hash, token.revoked_ms.is_some(), json(token)?))?;
     }
-    for (user, key, first, last) in &batch.keys {
-        let mut replace = conn.prepare_cached("INSERT OR REPLACE INTO keys (user, key, first, last) VALUES (?1, ?2, ?3, ?4)")?;
-        replace.execute((user, key, first, last))?;
+    for (user, key, Made { first, last, body }) in &batch.keys {
+        let mut replace = conn.prepare_cached("INSERT OR REPLACE INTO keys (user, key, first, last, body) VALUES (?1, ?2, ?3, ?4, ?5)")?;
+        replace.execute((user, key, first, last, body))?;
     }
     for (key, value) in &batch.values {
         let mut replace = conn.prepare_cached("INSERT OR REPLACE INTO service (key, value) VALUES (?1, ?2)")?;

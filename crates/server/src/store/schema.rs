@@ -9,7 +9,7 @@ use std::time::Duration;
 const APPLICATION: i64 = 0x5374_6970;
 
 /// What makes schema n + 1 of schema n. Those that were released are never changed.
-const MIGRATIONS: &[&str] = &[include_str!("schema/1.sql")];
+const MIGRATIONS: &[&str] = &[include_str!("schema/1.sql"), include_str!("schema/2.sql")];
 
 /// Brings a database to this program's schema, inside the caller's transaction.
 pub(crate) fn migrate(conn: &Connection) -> Result<(), Fault> {

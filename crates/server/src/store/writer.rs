@@ -113,7 +113,7 @@ impl Store {
     }
 
     /// One transaction; after one that failed there is no other.
-    fn write(&mut self, work: impl FnOnce(&Connection, &mut Written) -> Result<(), Fault>) -> Result<(), StoreError> {
+    pub(super) fn write(&mut self, work: impl FnOnce(&Connection, &mut Written) -> Result<(), Fault>) -> Result<(), StoreError> {
         let path = self.folder.database();
         if self.failed {
             return Err(StoreError::Stopped { path });

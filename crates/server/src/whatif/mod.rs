@@ -1,4 +1,4 @@
-//! What would become of the queue, and would have become of the past, under other budgets.
+//! What would become of the queue, and would have become of the past, under other budgets and knobs.
 //!
 //! Two answers side by side: the live state forked and projected forward, and the submissions of the last days replayed from nothing. Both run
 //! twice, as things are and with the change, and nothing of the live system is touched.
@@ -18,7 +18,8 @@ use replay::replay;
 use std::collections::BTreeMap;
 use stipend_core::Scheduler;
 use stipend_core::event::Event;
-use stipend_core::id::{LeaseId, WorkloadId};
+use stipend_core::id::{LeaseId, PoolId, WorkloadId};
+use stipend_core::knobs::Knobs;
 use stipend_core::quantity::{Span, Time};
 use stipend_core::spec::{self, Changeset, NodeSpec};
 
@@ -32,8 +33,10 @@ const UNKNOWN: Span = Span::hours(1);
 pub struct Fork {
     /// All of it.
     pub(crate) scheduler: Scheduler,
-    /// The change, found to be right.
+    /// The change of the tree, found to be right.
     pub(crate) change: Changeset,
+    /// The changed knobs, by pool.
+    pub(crate) knobs: Vec<(PoolId, Knobs)>,
     /// What it changes, a line each.
     pub(crate) difference: Vec<String>,
     /// What has not ended.
@@ -59,12 +62,18 @@ pub fn whatif(fork: Fork, reader: &Reader) -> Result<WhatIf, Problem> {
     let expected: BTreeMap<WorkloadId, Expected> = fork.live.iter().map(|view| (WorkloadId(view.id), expected(view, now))).collect();
     let until = now + HORIZON;
     let before = project(fork.scheduler.clone(), &[], expected.clone(), until);
-    let after = project(fork.scheduler.clone(), &[Event::BudgetsChanged(fork.change)], expected, until);
+    let knobs = fork.knobs.iter().map(|(pool, knobs)| Event::KnobsSet { pool: *pool, knobs: Box::new(knobs.clone()) });
+    let budgets = (!fork.change.budgets.is_empty()).then_some(Event::BudgetsChanged(fork.change));
+    let changes: Vec<Event> = budgets.into_iter().chain(knobs).collect();
+    let after = project(fork.scheduler.clone(), &changes, expected, until);
     let queue = fork.live.iter().map(|view| moved(view, &before, &after)).collect();
 
     let (days, replayed) = (past.measure.0 as f64 / Span::days(1).0 as f64, past.jobs.len() as u64);
     let mut other = past.clone();
     (other.budgets, other.labels.budgets) = budgets_of(&changed);
+    for (pool, knobs) in fork.knobs {
+        other.pools[pool.index()].knobs = knobs;
+    }
     let (as_it_was, with_it) = (replay(past), replay(other));
     let budgets = with_it.iter().map(|(budget, after)| {
         let before = as_it_was.get(budget).copied().unwrap_or_default();

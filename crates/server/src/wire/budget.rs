@@ -1,18 +1,46 @@
 //! The budget tree: as it is, and as it is changed.
 
 use super::length::Length;
-use serde::{Deserialize, Serialize};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
 use std::collections::BTreeMap;
 use utoipa::{IntoParams, ToSchema};
 
-/// One value for all pools, or one a pool by name.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(untagged)]
+/// One value for all pools, or one a pool by name. Where there may be none, `"none"` says that.
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+#[serde(untagged, bound(serialize = "T: Serialize"))]
 pub enum PerPool<T> {
     /// The same in all pools.
-    All(T),
+    All(#[serde(serialize_with = "said")] T),
     /// By pool; pools that are not named have none.
     By(BTreeMap<String, T>),
+}
+
+/// What stands for a value that is none: null would say that nothing is stated.
+const NONE: &str = "none";
+
+fn said<T: Serialize, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
+    match serde_json::to_value(value).map_err(serde::ser::Error::custom)? {
+        Value::Null => serializer.serialize_str(NONE),
+        value => value.serialize(serializer),
+    }
+}
+
+/// By hand, so that what is wrong is said of the value that is wrong.
+impl<'de, T: DeserializeOwned> Deserialize<'de> for PerPool<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<PerPool<T>, D::Error> {
+        let read = |value: Value| {
+            let value = if value == NONE { Value::Null } else { value };
+            serde_json::from_value(value).map_err(serde::de::Error::custom)
+        };
+        match Value::deserialize(deserializer)? {
+            Value::Object(pools) => {
+                pools.into_iter().map(|(pool, value)| Ok((pool, read(value)?))).collect::<Result<_, _>>().map(PerPool::By)
+            }
+            value => read(value).map(PerPool::All),
+        }
+    }
 }
 
 /// A budget as a changeset states it: what is left out of an existing budget stays as it is.
@@ -24,7 +52,7 @@ pub struct BudgetChange {
     /// Percent of its parent, with up to four decimals. A new budget must state it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub share: Option<PerPool<f64>>,
-    /// The most GPUs its allocated work may hold at once; `null` inside a pool's map or `"none"` lifts it.
+    /// The most GPUs its allocated work may hold at once; `"none"` lifts it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gpus_max: Option<PerPool<Option<u32>>>,
     /// The most GPUs its unallocated work may hold at once.
@@ -33,7 +61,7 @@ pub struct BudgetChange {
     /// The longest contract that may start here.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min_runtime_max: Option<PerPool<Option<Length>>>,
-    /// The order of a leaf's work: `priority`, `fifo` or `shortest-contract`.
+    /// The order of a leaf's work: `priority`, `fifo`, `shortest-contract` or `completion`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub order: Option<String>,
     /// Who may change its descendants.
@@ -173,4 +201,39 @@ pub struct SheetImport {
     pub effective_ms: Option<i64>,
     /// Only say what it would change.
     pub dry_run: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(json: &str) -> Result<BudgetChange, String> {
+        serde_json::from_str(&format!("{{\"path\": \"lab\", {json}}}")).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn caps_are_numbers_or_none() {
+        for (json, cap) in [
+            ("\"gpus_max\": 8", Some(PerPool::All(Some(8)))),
+            ("\"gpus_max\": \"none\"", Some(PerPool::All(None))),
+            ("\"gpus_max\": null", None),
+            ("\"gpus_max\": {\"a\": \"none\", \"b\": null, \"c\": 3}", {
+                Some(PerPool::By([("a".into(), None), ("b".into(), None), ("c".into(), Some(3))].into()))
+            }),
+        ] {
+            let change = read(json).expect(json);
+            assert_eq!(change.gpus_max, cap);
+            // As a changeset that waits for its date is kept.
+            let kept = serde_json::to_string(&change).expect("plain data");
+            assert_eq!(serde_json::from_str::<BudgetChange>(&kept).expect("just written"), change, "{kept}");
+        }
+        let toml: BudgetChange = toml::from_str("path = \"lab\"\nmin_runtime_max = \"none\"\nshare = 12.5\n").expect("it can be read");
+        assert_eq!((toml.min_runtime_max, toml.share), (Some(PerPool::All(None)), Some(PerPool::All(12.5))));
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_of_the_value() {
+        assert!(read("\"gpus_max\": \"many\"").expect_err("no number").contains("string \"many\", expected u32"));
+        assert!(read("\"share\": {\"a\": true}").expect_err("no number").contains("boolean `true`, expected f64"));
+    }
 }

@@ -24,6 +24,9 @@ pub struct DrainRequest {
     pub severity: Severity,
     /// Why.
     pub reason: String,
+    /// It comes back by itself then, without being repaired. Default: after its repair, or when somebody resumes it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub until_ms: Option<i64>,
 }
 
 /// A node.
@@ -44,6 +47,9 @@ pub struct Node {
     /// When the last protection on it ends.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub drain_until_ms: Option<i64>,
+    /// When it comes back by itself, if that was said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub back_ms: Option<i64>,
     /// GPUs.
     pub gpus: u32,
     /// GPUs under lease.

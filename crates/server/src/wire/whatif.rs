@@ -2,9 +2,10 @@
 
 use super::budget::BudgetChange;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-/// A change to try. The same text, as a file, can be applied as a changeset.
+/// A change to try. The same text, as a file, can be applied as a changeset; its knobs go into the daemon's configuration.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct WhatIfRequest {
@@ -12,9 +13,25 @@ pub struct WhatIfRequest {
     pub reason: String,
     /// Budgets, as in a changeset.
     pub budgets: Vec<BudgetChange>,
+    /// Knobs of all pools, as under `[policy]` in the daemon's configuration: `{"quantum": "30m"}`.
+    #[schema(value_type = Object)]
+    pub policy: Map<String, Value>,
+    /// Knobs of single pools, over those.
+    pub pools: Vec<PoolKnobs>,
     /// Replay the submissions of so many days, 1 to 90. Default 30.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub days: Option<u32>,
+}
+
+/// Knobs of one pool.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct PoolKnobs {
+    /// Which pool.
+    pub name: String,
+    /// What is changed there.
+    #[schema(value_type = Object)]
+    pub policy: Map<String, Value>,
 }
 
 /// Who gains and who loses. Nothing was touched.

@@ -133,7 +133,7 @@ pub struct Submitted {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
-    /// It waits for another workload, for its array, for its owner, or because its budget is closed.
+    /// It waits for another workload, for its array, for its owner, because its budget is closed, or because its leases were lost again and again.
     Held,
     /// It waits for GPUs.
     Waiting,
@@ -206,6 +206,12 @@ pub struct Workload {
     pub attempts: u32,
     /// How often it was preempted.
     pub preemptions: u32,
+    /// Leases in a row that the infrastructure lost within minutes of their start; it is held after the third.
+    #[serde(skip_serializing_if = "is_zero", default)]
+    pub losses: u32,
+    /// It is held until then, after such losses, and tries again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retry_ms: Option<i64>,
     /// Nodes of the present or last attempt with the GPUs on each.
     #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
     pub placement: BTreeMap<String, Vec<u8>>,
@@ -227,6 +233,10 @@ pub struct Workload {
     /// Why it is as it is, in one line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
+}
+
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 /// A workload with how it was submitted.
@@ -266,6 +276,8 @@ pub struct Filter {
     pub state: Option<String>,
     /// Also those that have ended.
     pub all: bool,
+    /// Of those that wait, `why` says what stops them now, as far as that is found out in a moment.
+    pub explain: bool,
     /// From the answer before.
     pub cursor: Option<String>,
     /// At most so many, 1 to 1000. Default 100.

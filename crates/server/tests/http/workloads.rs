@@ -41,6 +41,11 @@ fn a_key_queues_once() {
     assert_eq!(first.len(), 4);
     assert_eq!(ids(&[("idempotency-key", "k1")]), first);
     assert_ne!(ids(&[("idempotency-key", "k2")]), first);
+    // Another request with a key that was used: nothing is queued, not even after it was written down.
+    let other = json!({"budget": "lab/nlp", "command": ["/bin/false"]});
+    let refused = ada.post::<Submitted, _>("/v1/workloads", &other, &[("idempotency-key", "k1")]).unwrap_err();
+    assert!(refused.to_string().contains("`k1` is that of another request of yours, which queued w0 to w3"), "{refused}");
+    assert_eq!(refused.code(), Some(stipend_server::wire::error::Code::Conflict));
     assert_ne!(ids(&[]), first);
 }
 

@@ -145,6 +145,12 @@ impl Engine {
         seen.or(observed).unwrap_or_else(|| self.end(of))
     }
 
+    /// All reports until now: what was observed was reported before.
+    pub(crate) fn reported(&mut self) -> &[Report] {
+        self.seen.extend(self.reports.try_iter());
+        &self.seen
+    }
+
     /// The process that carries the lease.
     pub(crate) fn supervisor(&self, of: LeaseId) -> i32 {
         let path = self.folder(of).join("status");

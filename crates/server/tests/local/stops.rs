@@ -114,7 +114,7 @@ fn what_is_stopped_before_it_began_never_runs() {
     for number in 1..=8 {
         engine.ended(lease(number, 1));
     }
-    let running = engine.seen.iter().filter(|report| matches!(report, Report::Running { .. })).count();
+    let running = engine.reported().iter().filter(|report| matches!(report, Report::Running { .. })).count();
     let ran = std::fs::read_to_string(&path).unwrap_or_default().lines().count();
     assert!(ran <= running, "{ran} ran, of {running} that were said to");
     // What was never launched has ended, too: no process of it is left.

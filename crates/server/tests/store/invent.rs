@@ -59,6 +59,8 @@ pub(crate) fn workload(dice: &mut Dice, id: u32) -> Workload {
         allocated: dice.once_in(2),
         attempts: number(dice),
         preemptions: number(dice),
+        losses: number(dice),
+        retry_ms: dice.maybe(ms),
         placement: dice.some(|dice| (dice.text(), dice.some(|dice| dice.next() as u8))).into_iter().collect(),
         exit_code: dice.maybe(|dice| *dice.pick(&[0, 1, -1, 255])),
         array: dice.maybe(|dice| ArrayIndex { array: number(dice), index: number(dice), at_most: dice.maybe(number) }),

@@ -9,3 +9,4 @@ mod invent;
 mod killed;
 mod lab;
 mod model;
+mod pruned;

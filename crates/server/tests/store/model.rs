@@ -4,7 +4,7 @@ use crate::dice::Dice;
 use crate::invent::{self, BUDGETS, POOLS, STATES, USERS};
 use std::collections::BTreeMap;
 use std::path::Path;
-use stipend_server::store::{Batch, Charge, Kind, Line, LineFilter, People, Reader, Restored, Store, WorkloadRow};
+use stipend_server::store::{Batch, Charge, Kind, Line, LineFilter, Made, People, Reader, Restored, Store, WorkloadRow};
 use stipend_server::wire::budget::Changeset;
 use stipend_server::wire::page::Cursor;
 use stipend_server::wire::token::Token;
@@ -21,7 +21,7 @@ struct Model {
     changesets: BTreeMap<u64, Changeset>,
     people: BTreeMap<u32, People>,
     tokens: BTreeMap<u64, (Token, [u8; 32])>,
-    keys: BTreeMap<(String, String), (u32, u32)>,
+    keys: BTreeMap<(String, String), Made>,
     /// By hour, budget, pool, and whether for a lease.
     charges: BTreeMap<(i64, u32, u16, bool), i64>,
     by_user: BTreeMap<(u32, u32, u16), i64>,
@@ -63,8 +63,9 @@ impl Model {
             batch.tokens.push(token);
         }
         for (user, key, first) in dice.some(|dice| (dice.text(), dice.text(), dice.below(9) as u32)) {
-            self.keys.insert((user.clone(), key.clone()), (first, first + 2));
-            batch.keys.push((user, key, first, first + 2));
+            let made = Made { first, last: first + 2, body: dice.maybe(|dice| [dice.next() as u8; 32]) };
+            self.keys.insert((user.clone(), key.clone()), made);
+            batch.keys.push((user, key, made));
         }
         for (key, value) in dice.some(|dice| (dice.text(), dice.text())) {
             self.values.insert(key.clone(), value.clone());
@@ -249,6 +250,7 @@ fn filter(dice: &mut Dice) -> Filter {
         pool: dice.maybe(|dice| (*dice.pick(&POOLS)).into()),
         state: dice.maybe(state),
         all: dice.once_in(2),
+        explain: false,
         cursor: None,
         limit: dice.maybe(|dice| *dice.pick(&[1, 2, 5, 1000])),
     }

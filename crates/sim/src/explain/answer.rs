@@ -1,6 +1,6 @@
 //! An explanation as `stipend sim explain --format json` prints it, field by field. Times are since the scenario's start.
 
-use super::history::History;
+use super::past::Past;
 use crate::log::licence;
 use crate::log::line::Licence;
 use crate::scenario::Scenario;
@@ -11,8 +11,8 @@ use stipend_core::entry::Occupancy;
 use stipend_core::explain::{BudgetStanding, Names, Tier};
 use stipend_core::id::{PoolId, WorkloadId};
 use stipend_core::inquiry::{self, Answer, Run, Wait, WaitIn};
-use stipend_core::quantity::{GpuMs, Gpus, Span, Time};
-use stipend_core::spec::{OnPreempt, WorkloadSpec};
+use stipend_core::quantity::{GpuMs, Time};
+use stipend_core::record::Estimate;
 
 /// What becomes of one workload at one moment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -35,6 +35,9 @@ pub struct Explained {
     pub request: Option<Request>,
     /// Where it stands, if it waits.
     pub waiting: Option<Waiting>,
+    /// What became of work like it, where that is known or counts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prospect: Option<Prospect>,
     /// What it holds, if it runs.
     pub running: Option<Running>,
     /// How it ended, if it has.
@@ -70,6 +73,23 @@ pub struct Request {
     pub on_preempt: String,
     /// Its priority in its leaf.
     pub priority: i16,
+}
+
+/// What became of work like it, and what that says of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Prospect {
+    /// How many of its family completed, failed or reached their limit; 0: its user, its budget and all others tell of it.
+    pub outcomes: u32,
+    /// How likely it is to complete, in parts per million.
+    pub completes_ppm: u32,
+    /// The same, less one standard error.
+    pub completes_at_least_ppm: u32,
+    /// Half of such work ends before it has run so long.
+    pub runtime_p50_ms: i64,
+    /// And nine in ten.
+    pub runtime_p90_ms: i64,
+    /// In a budget of the order `completion`: it goes first as if it had been eligible so much longer.
+    pub head_start_ms: Option<i64>,
 }
 
 /// Where a waiting workload stands.
@@ -269,34 +289,34 @@ pub struct Moment {
 }
 
 impl Explained {
-    pub(super) fn new(scenario: &Scenario, seed: u64, at: Time, id: WorkloadId, scheduler: &Scheduler, history: History<'_>) -> Explained {
-        let names = &scenario.labels;
-        let mut explained = Explained::present(scheduler, at, id, history.licence.map(licence), names);
+    pub(super) fn new(scenario: &Scenario, seed: u64, at: Time, id: WorkloadId, scheduler: &Scheduler, past: Past) -> Explained {
+        let is_accepted = past.request.is_some();
+        let mut explained = Explained::present(scheduler, at, id, &scenario.labels).with(past);
         if explained.state.is_empty() {
-            explained.state = if history.accepted.is_some() { "ended" } else { "refused" }.into();
+            explained.state = if is_accepted { "ended" } else { "refused" }.into();
         }
-        Explained {
-            scenario: Some(scenario.name.clone()),
-            seed: Some(seed),
-            request: history.accepted.as_ref().map(|(spec, charged, contract)| Request::new(spec, *charged, *contract, names)),
-            ended: history.ended,
-            preemption: history.preemption,
-            history: history.moments,
-            history_left_out: history.left_out,
-            ..explained
+        Explained { scenario: Some(scenario.name.clone()), seed: Some(seed), ..explained }
+    }
+
+    /// The same with its past.
+    pub fn with(mut self, past: Past) -> Explained {
+        if let Some(running) = &mut self.running {
+            running.licence = past.licence;
         }
+        let Past { moments, left_out, request, preemption, ended, .. } = past;
+        Explained { request, ended, preemption, history: moments, history_left_out: left_out, ..self }
     }
 
     /// What the scheduler itself says of a workload now, without its past; `state` is empty if it is not live.
     pub fn now(scheduler: &Scheduler, id: WorkloadId, names: &dyn Names) -> Explained {
-        Explained::present(scheduler, scheduler.now(), id, None, names)
+        Explained::present(scheduler, scheduler.now(), id, names)
     }
 
-    fn present(scheduler: &Scheduler, at: Time, id: WorkloadId, licence: Option<Licence>, names: &dyn Names) -> Explained {
+    fn present(scheduler: &Scheduler, at: Time, id: WorkloadId, names: &dyn Names) -> Explained {
         let (mut waiting, mut running) = (None, None);
         match scheduler.inquire(id) {
             Some(Answer::Waiting(wait)) => waiting = Some(Waiting::new(&wait, names)),
-            Some(Answer::Running(run)) => running = Some(Running::new(&run, at, licence, names)),
+            Some(Answer::Running(run)) => running = Some(Running::new(&run, at, names)),
             None => {}
         }
         let state = match (&waiting, &running) {
@@ -313,6 +333,7 @@ impl Explained {
             state: state.into(),
             request: None,
             waiting,
+            prospect: scheduler.prospect(id).and_then(|prospect| Prospect::new(&prospect)),
             running,
             ended: None,
             preemption: None,
@@ -324,7 +345,7 @@ impl Explained {
 
 impl Request {
     /// From the log's line.
-    pub fn of_line(of: &crate::log::line::Submitted) -> Request {
+    pub(super) fn of_line(of: &crate::log::line::Submitted) -> Request {
         Request {
             budget: of.budget.clone(),
             user: of.user.clone(),
@@ -338,25 +359,20 @@ impl Request {
             priority: of.priority,
         }
     }
+}
 
-    fn new(spec: &WorkloadSpec, charged: Gpus, contract: Span, names: &dyn Names) -> Request {
-        let on_preempt = match spec.on_preempt {
-            OnPreempt::Resume => "resume",
-            OnPreempt::Restart => "restart",
-            OnPreempt::End => "end",
-        };
-        Request {
-            budget: names.budget(spec.budget),
-            user: names.user(spec.user),
-            pools: spec.pools.iter().map(|pool| names.pool(pool)).collect(),
-            members: spec.gang.members,
-            gpus_per_member: spec.gang.gpus_per_member,
-            charged_gpus: charged.0,
-            min_runtime_ms: contract.0,
-            time_limit_ms: spec.time_limit.map(|limit| limit.0),
-            on_preempt: on_preempt.into(),
-            priority: spec.priority,
-        }
+impl Prospect {
+    /// Nothing is said where nothing is known of its family and nothing hangs on it.
+    fn new(prospect: &inquiry::Prospect) -> Option<Prospect> {
+        let Estimate { outcomes, completes, completes_at_least, runtime_p50, runtime_p90, .. } = prospect.estimate;
+        (outcomes > 0 || prospect.head_start.is_some()).then_some(Prospect {
+            outcomes,
+            completes_ppm: completes.0,
+            completes_at_least_ppm: completes_at_least.0,
+            runtime_p50_ms: runtime_p50.0,
+            runtime_p90_ms: runtime_p90.0,
+            head_start_ms: prospect.head_start.map(|head_start| head_start.0),
+        })
     }
 }
 
@@ -428,7 +444,7 @@ impl Counterfactual {
 }
 
 impl Running {
-    fn new(run: &Run, at: Time, licence: Option<Licence>, names: &dyn Names) -> Running {
+    fn new(run: &Run, at: Time, names: &dyn Names) -> Running {
         Running {
             attempt: run.lease.attempt,
             pool: names.pool(run.pool),
@@ -436,7 +452,7 @@ impl Running {
             nodes: nodes(&run.placement, names),
             started: names.time(run.started),
             started_ms: run.started.0,
-            licence,
+            licence: None,
             is_complete: run.running.is_some(),
             protected_until: run.protected_until.map(|until| names.time(until)),
             protected_until_ms: run.protected_until.map(|until| until.0),

@@ -4,6 +4,7 @@
 
 mod answer;
 mod history;
+mod past;
 mod text;
 
 pub use answer::{
@@ -14,6 +15,7 @@ use crate::engine;
 use crate::scenario::Scenario;
 use crate::scenario::overrides::nearest;
 use history::History;
+pub use past::Past;
 use stipend_core::Scheduler;
 use stipend_core::event::Event;
 use stipend_core::explain::Names;
@@ -69,7 +71,7 @@ pub fn explain(
     if !history.is_known() {
         return Err(Unexplained::NotThere { name: name.into(), message: not_there(scenario, id, at, &history) });
     }
-    Ok(Explained::new(scenario, seed, at, id, &scheduler, history))
+    Ok(Explained::new(scenario, seed, at, id, &scheduler, history.past))
 }
 
 /// The number of the workload called so.

@@ -1,6 +1,6 @@
 //! An explanation in words, on 80 columns.
 
-use super::answer::{Explained, Leaf, Place, Request, Running, Standing, Taker, Waiting, WaitingIn};
+use super::answer::{Explained, Leaf, Place, Prospect, Request, Running, Standing, Taker, Waiting, WaitingIn};
 use crate::log::line::Licence;
 use std::fmt;
 use stipend_core::quantity::{self, Span};
@@ -67,6 +67,9 @@ impl fmt::Display for Explained {
         if let Some(waiting) = &self.waiting {
             waiting.say(self.several_pools(), &mut page);
         }
+        if let Some(prospect) = &self.prospect {
+            page.say("prospect", &prospect.text());
+        }
         if let Some(running) = &self.running {
             running.say(self.several_pools(), &mut page);
         }
@@ -100,6 +103,27 @@ impl Explained {
     /// Where there is one pool, it is not named.
     fn several_pools(&self) -> bool {
         self.request.as_ref().is_some_and(|request| request.pools.len() > 1)
+    }
+}
+
+impl Prospect {
+    fn text(&self) -> String {
+        let kin = match self.outcomes {
+            0 => "none like it has ended; by its user, its budget and all others it".to_string(),
+            1 => "one like it has ended: it".to_string(),
+            many => format!("{many} like it have ended: it"),
+        };
+        let percent = |ppm: u32| ppm / 10_000;
+        let head_start = self.head_start_ms.map_or(String::new(), |ms| {
+            format!("; its budget's order is completion, and it goes as if it had been eligible {} longer", Span(ms))
+        });
+        format!(
+            "{kin} completes with {} % (at least {} %), half of such work ends within {} and nine in ten within {}{head_start}",
+            percent(self.completes_ppm),
+            percent(self.completes_at_least_ppm),
+            Span(self.runtime_p50_ms),
+            Span(self.runtime_p90_ms)
+        )
     }
 }
 

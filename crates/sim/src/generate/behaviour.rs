@@ -260,7 +260,7 @@ mod tests {
             time_limit: None,
             priority: 0,
             useful: Ppm::ONE,
-            fails: 0.0,
+            families: crate::generate::families::Families::default(),
         }
     }
 

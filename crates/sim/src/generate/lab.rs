@@ -3,6 +3,7 @@
 //! Every stream is a closed loop: it submits the next workload some think time after one ended, so that a queue cannot grow without end.
 
 use super::behaviour::{self, Behaviour, Rule};
+use super::families::Families;
 use super::lab_file::LabFile;
 use super::phases::Phases;
 use super::recipe::{Recipe, WorkLengths};
@@ -152,7 +153,7 @@ impl Lab {
             time_limit: None,
             priority: 0,
             useful: Ppm::ONE,
-            fails: self.file.fails.value(),
+            families: Families { fails: self.file.fails.value(), count: self.file.families, oracle: self.file.oracle },
         }
     }
 }

@@ -44,6 +44,10 @@ pub(crate) struct LabFile {
     pub(crate) debug_think: Length,
     /// The part of all work that fails at its end.
     pub(crate) fails: Fraction,
+    /// Of how many families each user's gangs of one size are, each with a part of its own that fails. 0: all fail alike, and are of no family.
+    pub(crate) families: u32,
+    /// Whether the family of work tells how it ends, which no history can: the bound for comparisons. Needs `families`.
+    pub(crate) oracle: bool,
 }
 
 impl Default for LabFile {
@@ -67,6 +71,8 @@ impl Default for LabFile {
             think: Length(Span::minutes(15)),
             debug_think: Length(Span::minutes(125)),
             fails: part(0),
+            families: 0,
+            oracle: false,
         }
     }
 }

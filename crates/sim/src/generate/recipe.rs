@@ -1,5 +1,6 @@
 //! How the workloads of a stream are drawn: size, work, contract.
 
+use super::families::Families;
 use crate::job::{Input, Job, checkpoint_default, start_default, unprotected_default};
 use crate::random::Random;
 use std::sync::Arc;
@@ -39,8 +40,8 @@ pub(crate) struct Recipe {
     pub(crate) priority: i16,
     /// The part of its running time in which the work works.
     pub(crate) useful: Ppm,
-    /// The part that fails at its end.
-    pub(crate) fails: f64,
+    /// How it fails.
+    pub(crate) families: Families,
 }
 
 /// Log-normal lengths between two bounds.
@@ -77,7 +78,7 @@ impl Recipe {
         let work = if on_preempt == OnPreempt::End { drawn.min(self.end_max) } else { drawn };
         let choice = random.below(self.min_runtimes.len().max(1));
         let declared = (work.0 as f64 * random.between(DECLARED.0, DECLARED.1)) as i64;
-        let fails = random.unit() < self.fails;
+        let (family, fails) = self.families.draw(user, gang, drawn.0.unsigned_abs(), random.unit());
         let whole = round_up(work);
         let limit = round_up(Span(declared)).min(self.end_max).max(whole);
         let min_runtime = match on_preempt {
@@ -96,6 +97,7 @@ impl Recipe {
         let spec = WorkloadSpec {
             budget,
             user,
+            family,
             pools: self.pools.clone(),
             gang,
             min_runtime,
@@ -168,7 +170,7 @@ mod tests {
             time_limit: None,
             priority: 0,
             useful: Ppm::ONE,
-            fails: 0.0,
+            families: Families::default(),
         }
     }
 

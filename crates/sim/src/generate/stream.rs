@@ -1,6 +1,7 @@
 //! A stream: one place that submits workloads, one after the other (closed loop) or at its own times (open loop).
 
 use super::behaviour::{Behaviour, Jobs};
+use super::families::Families;
 use super::phases::Phases;
 use super::recipe::{Recipe, WorkLengths};
 use crate::job::{Input, Job};
@@ -216,7 +217,7 @@ impl StreamFile {
             time_limit: self.time_limit.map(Fraction::value),
             priority: self.priority,
             useful: Ppm::ONE,
-            fails: self.fails.value(),
+            families: Families { fails: self.fails.value(), ..Families::default() },
         }
     }
 

@@ -218,6 +218,7 @@ fn budget(of: &entry::BudgetEntry, names: &dyn Names) -> impl Iterator<Item = Bu
             spec::LeafOrder::Priority => Order::Priority,
             spec::LeafOrder::Fifo => Order::Fifo,
             spec::LeafOrder::ShortestContract => Order::ShortestContract,
+            spec::LeafOrder::Completion => Order::Completion,
         },
         closed: of.spec.closed,
     })
@@ -236,6 +237,7 @@ fn submitted(id: WorkloadId, of: &spec::WorkloadSpec, first: &entry::InPool, cla
         workload: names.workload(id),
         budget: names.budget(of.budget),
         user: names.user(of.user),
+        family: of.family.map(|family| format!("{:016x}", family.0)),
         pools: Vec::new(),
         members: of.gang.members,
         gpus_per_member: of.gang.gpus_per_member,

@@ -121,7 +121,7 @@ words! {
     /// Why a reservation ended.
     UnreservedCause { Started, Owner, Budget, NodesLost }
     /// The order of a leaf's own work.
-    Order { Priority, Fifo, ShortestContract }
+    Order { Priority, Fifo, ShortestContract, Completion }
 }
 
 impl Outcome {
@@ -198,6 +198,9 @@ pub struct Submitted {
     pub workload: String,
     pub budget: String,
     pub user: String,
+    /// The number of the work that it is like, 16 hexadecimal digits, where the shell can tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub family: Option<String>,
     pub pools: Vec<String>,
     pub members: u32,
     pub gpus_per_member: u32,

@@ -12,6 +12,6 @@ mod reader;
 mod writer;
 
 pub use convert::event;
-pub(crate) use convert::{licence, outcome};
+pub(crate) use convert::licence;
 pub use reader::{LogError, LogReader};
 pub use writer::LogWriter;

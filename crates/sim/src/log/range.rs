@@ -69,6 +69,7 @@ fn check_policy(policy: &Policy) -> Result<(), String> {
         ("kill_timeout_ms", policy.kill_timeout_ms),
         ("restart_cost_ms", policy.restart_cost_ms),
         ("age_min_ms", policy.age_min_ms),
+        ("head_start_max_ms", policy.head_start_max_ms),
         ("refund_max_ms", policy.refund_max_ms),
         ("express_contract_max_ms", policy.express_contract_max_ms),
         ("retry_every_ms", policy.retry_every_ms),

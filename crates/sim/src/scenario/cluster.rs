@@ -7,9 +7,11 @@ use super::file::PoolFile;
 use super::knobs::KnobsFile;
 use super::pool::{Hardware, Written};
 use super::source::Source;
+use crate::plain::plain;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use std::path::Path;
+use stipend_core::knobs::Knobs;
 use stipend_core::spec::NodeSpec;
 use toml::Spanned;
 
@@ -51,6 +53,23 @@ struct ClusterFile {
 pub fn parse_part<T: serde::de::DeserializeOwned>(file: &str, text: &str) -> Result<T, ScenarioError> {
     let source = Source { file, text, overrides: &[] };
     toml::from_str(text).map_err(|error| source.toml_error(&error))
+}
+
+/// Knobs as `[policy]` writes them, over others.
+///
+/// # Errors
+/// Which knob is wrong, and what would be right.
+pub fn knobs_over(written: &serde_json::Map<String, serde_json::Value>, knobs: Knobs) -> Result<Knobs, String> {
+    let mut over = knobs;
+    for (name, value) in written {
+        let one = serde_json::Map::from_iter([(name.clone(), value.clone())]);
+        let file: KnobsFile = serde_json::from_value(one.into()).map_err(|error| match error.to_string() {
+            unknown if unknown.starts_with("unknown field") => unknown,
+            wrong => format!("{name} = {value}: {}", plain(&wrong)),
+        })?;
+        over = file.over(over);
+    }
+    Ok(over)
 }
 
 impl Cluster {

@@ -172,7 +172,7 @@ pub(crate) struct BudgetFile {
     pub(crate) unallocated_gpus_max: Option<Spanned<PerPool<u32>>>,
     /// The longest contract that may start here.
     pub(crate) min_runtime_max: Option<Spanned<PerPool<Length>>>,
-    /// The order of its work, if it is a leaf: `priority` (default), `fifo` or `shortest-contract`.
+    /// The order of its work, if it is a leaf: `priority` (default), `fifo`, `shortest-contract` or `completion`.
     #[serde(default)]
     pub(crate) order: OrderText,
 }
@@ -185,6 +185,7 @@ pub(crate) enum OrderText {
     Priority,
     Fifo,
     ShortestContract,
+    Completion,
 }
 
 impl From<OrderText> for LeafOrder {
@@ -193,6 +194,7 @@ impl From<OrderText> for LeafOrder {
             OrderText::Priority => LeafOrder::Priority,
             OrderText::Fifo => LeafOrder::Fifo,
             OrderText::ShortestContract => LeafOrder::ShortestContract,
+            OrderText::Completion => LeafOrder::Completion,
         }
     }
 }

@@ -90,6 +90,8 @@ pub(crate) struct WorkloadFile {
     pub(crate) priority: i16,
     /// How long it must run, undisturbed, until it is done.
     pub(crate) work: Spanned<Length>,
+    /// What it is like: with its user and its size it makes the family by whose past it is judged in a budget of the order `completion`.
+    pub(crate) family: Option<String>,
     /// Whether it then fails instead of completing. Default false.
     #[serde(default)]
     pub(crate) fails: bool,

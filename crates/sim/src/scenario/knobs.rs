@@ -66,6 +66,7 @@ knob_table! {
     worth_it: Fraction,
     restart_cost: Length,
     age_min: Length,
+    head_start_max: Length,
     refund_max: Length,
     express_contract_max: Length,
     express_gpus_max: u32,

@@ -34,7 +34,7 @@ use stipend_core::knobs::Knobs;
 use stipend_core::quantity::{Gpus, Ppm, Span, Time};
 use stipend_core::spec::{BudgetSpec, NodeSpec, Severity};
 
-pub use cluster::{Cluster, parse_part};
+pub use cluster::{Cluster, knobs_over, parse_part};
 pub use error::ScenarioError;
 pub use length::parse_length;
 pub use overrides::nearest;

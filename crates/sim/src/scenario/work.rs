@@ -4,6 +4,7 @@ use super::error::ScenarioError;
 use super::file_work::{HappeningFile, WhatText, WorkloadFile};
 use super::resolve::Parts;
 use super::{Happening, Listed, StreamPlan};
+use crate::family::family;
 use crate::generate::behaviour::Behaviour;
 use crate::generate::stream::{Owner, Pace, Stream, StreamFile};
 use crate::job::{Job, checkpoint_default, start_default, unprotected_default};
@@ -72,9 +73,12 @@ impl Parts<'_> {
         }
         let min_runtime = if on_preempt == OnPreempt::End { time_limit.unwrap_or_default() } else { file.min_runtime.0 };
         let checkpoint_every = file.checkpoint_every.map_or_else(|| checkpoint_default(min_runtime), Span::from);
+        let kin = file.user.as_deref().unwrap_or(file.budget.get_ref());
+        let family = file.family.as_ref().map(|name| family(kin, name, gang.gpus().0.into()).id());
         let spec = WorkloadSpec {
             budget,
             user,
+            family,
             pools,
             gang,
             min_runtime,

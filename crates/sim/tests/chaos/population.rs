@@ -3,7 +3,7 @@
 use crate::dice::Dice;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use stipend_core::id::{BlockId, BudgetId, PoolId, UserId};
+use stipend_core::id::{BlockId, BudgetId, FamilyId, PoolId, UserId};
 use stipend_core::knobs::{Kernel, Knobs};
 use stipend_core::quantity::{Gpus, Ppm, Span};
 use stipend_core::spec::{BudgetSpec, Features, Gang, LeafOrder, NodeSpec, OnPreempt, PoolShare, Pools, Start, WorkloadKind, WorkloadSpec};
@@ -96,6 +96,8 @@ impl Population {
         Arc::new(WorkloadSpec {
             budget: *dice.pick(leaves),
             user: self.naming.user(dice.below(5) as u32),
+            // No dice are thrown for it.
+            family: (limit % 4 > 0).then_some(FamilyId(limit.unsigned_abs() % 7)),
             pools: self.pools(dice),
             gang: self.gang(dice),
             min_runtime,
@@ -254,6 +256,7 @@ fn cap_in(dice: &mut Dice, budget: &mut BudgetSpec, pool: usize) {
         2 => pool.min_runtime_max = Some(Span::minutes(dice.from(1, 480))),
         3 => budget.order = LeafOrder::Fifo,
         4 => budget.order = LeafOrder::ShortestContract,
+        5 => budget.order = LeafOrder::Completion,
         _ => {}
     }
 }

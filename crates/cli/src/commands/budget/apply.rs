@@ -75,6 +75,7 @@ struct Written {
     budgets: Vec<BudgetChange>,
     /// Such a file may be one that was tried with `whatif`.
     policy: Option<IgnoredAny>,
+    pools: Option<IgnoredAny>,
 }
 
 impl Apply {
@@ -109,8 +110,8 @@ impl FileArgument {
 
 fn read(path: &Path, text: &str) -> Result<Written, Failure> {
     let written: Written = parse_part(&path.display().to_string(), text)?;
-    if written.policy.is_some() {
-        output::note("[policy] is left aside: knobs stand in the daemon's configuration");
+    if written.policy.is_some() || written.pools.is_some() {
+        output::note("knobs are left aside: they stand in the daemon's configuration, which is read at its start");
     }
     Ok(written)
 }

@@ -74,6 +74,8 @@ enum Order {
     Fifo,
     /// Short contracts first
     ShortestContract,
+    /// What is likely to complete first, with a bounded head start
+    Completion,
 }
 
 /// A cap, or none.
@@ -133,6 +135,7 @@ impl Set {
             Order::Priority => "priority",
             Order::Fifo => "fifo",
             Order::ShortestContract => "shortest-contract",
+            Order::Completion => "completion",
         });
         BudgetChange {
             path: self.path.trim_end_matches('/').to_owned(),

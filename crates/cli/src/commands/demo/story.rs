@@ -136,7 +136,8 @@ fn drain(lab: &mut Lab) -> Told<()> {
         "On-call drains gpu-2 and goes back to bed. Nothing new starts there; what is protected may go on, the rest is stopped and waits \
          again. The node is repaired (here: two seconds of sleep), looked at, and comes back.",
     )?;
-    let request = DrainRequest { severity: Severity::Sick, reason: "uncorrectable memory errors on GPU 3".into() };
+    let reason = "uncorrectable memory errors on GPU 3".into();
+    let request = DrainRequest { severity: Severity::Sick, reason, until_ms: None };
     lab.daemon.post::<Node>("/v1/nodes/gpu-2/drain", &request, &[])?;
     let ready = |lab: &mut Lab| {
         let nodes = lab.daemon.get::<Vec<Node>>("/v1/nodes").unwrap_or_default();

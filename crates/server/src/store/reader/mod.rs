@@ -6,11 +6,11 @@ mod workloads;
 
 pub use log::LineFilter;
 pub use usage::{Usage, UserUsage};
-pub(crate) use workloads::live;
+pub(crate) use workloads::{live, view};
 
 use super::error::{Fault, StoreError};
 use super::folder::Folder;
-use super::{TokenOwner, schema};
+use super::{Made, TokenOwner, schema};
 use crate::wire::budget::Changeset;
 use crate::wire::error::{Code, Problem};
 use crate::wire::page::{Cursor, Page};
@@ -82,14 +82,14 @@ impl Reader {
         Ok(found.into_iter().next().map(|token| TokenOwner { id: token.id, user: token.user, role: token.role }))
     }
 
-    /// The first and the last workload that a user made with an idempotency key.
+    /// What a user made with an idempotency key.
     ///
     /// # Errors
     /// The store cannot be read.
-    pub fn key(&self, user: &str, key: &str) -> Result<Option<(u32, u32)>, Problem> {
+    pub fn key(&self, user: &str, key: &str) -> Result<Option<Made>, Problem> {
         let find = || -> Result<_, Fault> {
-            let mut select = self.conn.prepare_cached("SELECT first, last FROM keys WHERE user = ?1 AND key = ?2")?;
-            Ok(select.query_row([user, key], |row| Ok((row.get(0)?, row.get(1)?))).optional()?)
+            let mut select = self.conn.prepare_cached("SELECT first, last, body FROM keys WHERE user = ?1 AND key = ?2")?;
+            Ok(select.query_row([user, key], |row| Ok(Made { first: row.get(0)?, last: row.get(1)?, body: row.get(2)? })).optional()?)
         };
         self.told(find())
     }

@@ -178,7 +178,7 @@ impl<'a> List<'a> {
 }
 
 /// A workload as lists show it.
-fn view(conn: &Connection, id: i64) -> Result<Option<Workload>, Fault> {
+pub(crate) fn view(conn: &Connection, id: i64) -> Result<Option<Workload>, Fault> {
     let query = "SELECT view, name FROM workloads JOIN labels ON labels.id = budget WHERE workloads.id = ?1";
     let mut select = conn.prepare_cached(query)?;
     let mut rows = select.query([id])?;
