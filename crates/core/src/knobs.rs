@@ -91,7 +91,7 @@ impl Default for Knobs {
             worth_it: Ppm(250_000),
             restart_cost: Span::minutes(5),
             age_min: Span::hours(24),
-            head_start_max: Span::hours(8),
+            head_start_max: Span::hours(24),
             refund_max: Span::hours(8),
             express_contract_max: Span::minutes(15),
             express_gpus_max: 8,

@@ -104,6 +104,7 @@ impl Script {
             workload: workload.into(),
             budget: budget.into(),
             user: "u0".into(),
+            family: None,
             pools: vec!["p0".into()],
             members: 1,
             gpus_per_member: gpus,
