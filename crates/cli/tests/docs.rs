@@ -30,7 +30,7 @@ A workload is named `123` or `w123`.
 
 #[test]
 fn the_reference_is_the_help() {
-    let commands: [&[&str]; 46] = [
+    let commands: [&[&str]; 47] = [
         &[],
         &["demo"],
         &["serve"],

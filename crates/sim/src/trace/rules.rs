@@ -40,7 +40,8 @@ pub(crate) struct TraceFile {
     /// Where the teams' shares come from: `listed` in `[[budgets]]` (default), or budgets made for all teams of the file with `equal` shares
     /// or shares by their `usage` (GPU time in the file).
     pub(crate) shares: Option<Spanned<SharesText>>,
-    /// The order of the work of budgets that are made for the teams: `priority` (default), `fifo` or `shortest-contract`.
+    /// The order of the work of budgets that are made for the teams: `priority` (default), `fifo`, `shortest-contract` or
+    /// `completion`.
     #[serde(default)]
     pub(crate) order: OrderText,
     /// A CSV of names and weights: budgets are made for its names, with shares by their weights.
