@@ -196,6 +196,7 @@ fn what_became_of_a_logs_jobs() {
     check(&["analyze", "sacct.txt"], "analyze-table.txt");
     check(&["analyze", "sacct.txt", "--format", "json"], "analyze-json.txt");
     check(&["analyze", "sacct.txt", "--what-if", "shortest-contract", "--nodes", "3"], "analyze-what-if.txt");
+    check(&["analyze", "sacct.txt", "--what-if", "completion", "--nodes", "3"], "analyze-completion.txt");
     check(&["analyze", "jobs.csv"], "analyze-csv.txt");
     check(&["analyze", "jobs.swf"], "analyze-swf.txt");
     check(&["analyze", "pods.csv"], "analyze-openb.txt");

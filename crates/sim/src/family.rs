@@ -73,7 +73,7 @@ pub fn family(user: &str, name: &str, gpus: u64) -> Family {
 }
 
 impl Family {
-    /// Its number as the core's identity.
+    /// The same as the core's identity.
     pub fn id(&self) -> FamilyId {
         FamilyId(self.number())
     }

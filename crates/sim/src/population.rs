@@ -5,7 +5,6 @@ use crate::generate::stream::Stream;
 use crate::job::Job;
 use crate::random::{Purpose, Random};
 use crate::scenario::Scenario;
-use std::sync::Arc;
 use stipend_core::quantity::Time;
 
 /// Everything that submits in one run.
@@ -49,12 +48,7 @@ impl<'a> Population<'a> {
         let (trace, rules) = self.scenario.trace.as_ref()?;
         let number = self.next_row;
         self.next_row += 1;
-        let row = trace.rows.get(number)?;
-        let mut job = rules.job(row, number);
-        if job.spec.family.is_none() {
-            Arc::make_mut(&mut job.spec).family = Some(trace.family(row).id());
-        }
-        Some(job)
+        trace.rows.get(number).map(|row| rules.job(row, number, trace.named_family(row)))
     }
 
     /// What a stream submits now, and when it submits again if that does not wait for the end.

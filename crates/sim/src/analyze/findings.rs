@@ -114,7 +114,7 @@ impl Sources<'_> {
                 what: format!(
                     "of {after} attempts that began after the last {STREAK} of their family had led to nothing, {again} led to nothing again"
                 ),
-                next: "stop after the third: let the next one prove itself in a short run first, and tell its owner".into(),
+                next: "stop after the third: let the next one prove itself in a short run, or order the team's work by `completion`; tell its owner".into(),
                 ..finding(Kind::Repeats, repeats.lost_hours, repeats.lost.count)
             }
         })

@@ -29,6 +29,7 @@ use input::Input;
 use outcome::Outcome;
 use std::collections::BTreeMap;
 use std::io::Read;
+use stipend_core::id::FamilyId;
 use stipend_core::spec::OnPreempt;
 
 pub use builder::{Reading, TeamFrom};
@@ -218,6 +219,11 @@ impl Trace {
     pub fn family(&self, row: &Row) -> Family {
         let stem = self.names.get(row.name as usize).map_or_else(String::new, |name| name.stem.clone());
         Family { user: self.users[row.user as usize].clone(), stem, gpus: size_class(row.all_gpus()) }
+    }
+
+    /// The same as the core's identity, where the row has a name.
+    pub(crate) fn named_family(&self, row: &Row) -> Option<FamilyId> {
+        (row.name > 0).then(|| self.family(row).id())
     }
 
     /// GPU time of each team in ms, and CPU time of its work without GPUs; or 1 for each.

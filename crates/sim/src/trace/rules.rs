@@ -10,7 +10,7 @@ use crate::scenario::length::{Fraction, Length};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use stipend_core::id::{BudgetId, UserId};
+use stipend_core::id::{BudgetId, FamilyId, UserId};
 use stipend_core::knobs::Knobs;
 use stipend_core::quantity::{Ppm, Span, Time};
 use stipend_core::spec::{Gang, NodeSpec, OnPreempt, Pools, WorkloadKind, WorkloadSpec};
@@ -40,7 +40,8 @@ pub(crate) struct TraceFile {
     /// Where the teams' shares come from: `listed` in `[[budgets]]` (default), or budgets made for all teams of the file with `equal` shares
     /// or shares by their `usage` (GPU time in the file).
     pub(crate) shares: Option<Spanned<SharesText>>,
-    /// The order of the work of budgets that are made for the teams: `priority` (default), `fifo` or `shortest-contract`.
+    /// The order of the work of budgets that are made for the teams: `priority` (default), `fifo`, `shortest-contract` or
+    /// `completion`.
     #[serde(default)]
     pub(crate) order: OrderText,
     /// A CSV of names and weights: budgets are made for its names, with shares by their weights.
@@ -251,8 +252,9 @@ impl Rules {
         }
     }
 
-    /// The workload of the `number`th row. What is left to chance hangs on the row alone, so that it is the same in every run.
-    pub(crate) fn job(&self, row: &Row, number: usize) -> Job {
+    /// The workload of the `number`th row, of this family if the trace tells it. What is left to chance hangs on the row alone, so that it is the
+    /// same in every run.
+    pub(crate) fn job(&self, row: &Row, number: usize, named: Option<FamilyId>) -> Job {
         let (work, terms) = (Span(row.work_ms), &self.terms[row.team as usize]);
         let chance = |draw: u64| unit(mix(mix(number as u64 + 1) ^ mix(row.work_ms as u64).rotate_left(7) ^ draw));
         let unallocated = row.min_runtime_ms == Some(0) || (row.min_runtime_ms.is_none() && chance(1) < terms.unallocated);
@@ -275,14 +277,14 @@ impl Rules {
         let checkpoint_every = terms.checkpoint_every.unwrap_or_else(|| checkpoint_default(min_runtime));
         let gang = self.gang(row);
         let user = UserId(self.first_user + row.user);
-        let (family, fails) = match row.outcome {
+        let (drawn, fails) = match row.outcome {
             Outcome::Unknown => self.families.draw(user, gang, mix(number as u64), chance(4)),
             known => (None, known.fails()),
         };
         let spec = WorkloadSpec {
             budget: self.budgets[row.team as usize],
             user,
-            family,
+            family: drawn.or(named),
             pools: self.accepted(row).pools.clone(),
             gang,
             min_runtime,
@@ -376,16 +378,16 @@ mod tests {
 
     #[test]
     fn what_the_row_does_not_say_the_rules_say() {
-        let job = rules(1.0, 0.0).job(&row(4, Span::minutes(90)), 0);
+        let job = rules(1.0, 0.0).job(&row(4, Span::minutes(90)), 0, None);
         assert_eq!((job.spec.min_runtime, job.spec.time_limit, job.spec.user), (Span::minutes(90), None, UserId(7)));
-        let long = rules(1.0, 0.0).job(&row(4, Span::hours(90)), 0);
+        let long = rules(1.0, 0.0).job(&row(4, Span::hours(90)), 0, None);
         assert_eq!((long.spec.min_runtime, long.checkpoint_every), (Span::hours(8), Span::hours(1)));
-        let end = rules(0.0, 0.0).job(&row(4, Span::hours(2)), 0);
+        let end = rules(0.0, 0.0).job(&row(4, Span::hours(2)), 0, None);
         assert_eq!(
             (end.spec.on_preempt, end.spec.time_limit, end.spec.min_runtime),
             (OnPreempt::End, Some(Span::hours(3)), Span::hours(3))
         );
-        let too_long_to_end = rules(0.0, 0.0).job(&row(4, Span::hours(30)), 0);
+        let too_long_to_end = rules(0.0, 0.0).job(&row(4, Span::hours(30)), 0, None);
         assert_eq!(too_long_to_end.spec.on_preempt, OnPreempt::Restart);
     }
 
@@ -393,17 +395,18 @@ mod tests {
     fn what_the_row_says_holds() {
         let stated =
             Row { limit_ms: 7_200_000, min_runtime_ms: Some(3_600_000), on_preempt: Some(OnPreempt::Restart), ..row(4, Span::hours(1)) };
-        let spec = rules(0.0, 0.0).job(&stated, 0).spec;
+        let spec = rules(0.0, 0.0).job(&stated, 0, None).spec;
         assert_eq!((spec.on_preempt, spec.min_runtime, spec.time_limit), (OnPreempt::Restart, Span::hours(1), Some(Span::hours(2))));
         let unallocated = Row { min_runtime_ms: Some(0), ..stated };
-        assert_eq!(rules(0.0, 0.0).job(&unallocated, 0).spec.min_runtime, Span::ZERO);
+        assert_eq!(rules(0.0, 0.0).job(&unallocated, 0, None).spec.min_runtime, Span::ZERO);
     }
 
     #[test]
     fn expected_run_times_lie_between_the_bounds_and_shift_nothing_else() {
         let told = Rules { estimates: Some((1.05, 2.05)), ..rules(0.6, 0.2) };
         for number in 0..1000 {
-            let (with, without) = (told.job(&row(1, Span::hours(10)), number), rules(0.6, 0.2).job(&row(1, Span::hours(10)), number));
+            let (with, without) =
+                (told.job(&row(1, Span::hours(10)), number, None), rules(0.6, 0.2).job(&row(1, Span::hours(10)), number, None));
             let expected = with.spec.expected_runtime.expect("all rows have one");
             assert!((Span::minutes(630)..=Span::minutes(1231)).contains(&expected), "{expected}");
             assert_eq!(WorkloadSpec { expected_runtime: None, ..(*with.spec).clone() }, *without.spec);
@@ -413,7 +416,7 @@ mod tests {
     #[test]
     fn chance_hangs_on_the_row() {
         let rules = rules(0.6, 0.2);
-        let kinds = |kind| (0..1000).filter(|&n| rules.job(&row(1, Span::hours(1)), n).spec.on_preempt == kind).count();
+        let kinds = |kind| (0..1000).filter(|&n| rules.job(&row(1, Span::hours(1)), n, None).spec.on_preempt == kind).count();
         assert!((550..650).contains(&kinds(OnPreempt::Resume)) && (150..250).contains(&kinds(OnPreempt::End)));
         assert_eq!(kinds(OnPreempt::Resume), kinds(OnPreempt::Resume));
     }

@@ -31,7 +31,7 @@ pub(super) struct Analyze {
     /// Write a page with pictures to this file; it opens in a browser, without a network
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
-    /// Instead, replay the log with the work inside each team in this order (completion, shortest-contract, fifo) and in the usual one, priority, and say what would have changed
+    /// Instead, replay the log with the work inside each team in this order (completion, fifo, shortest-contract) and in the usual one, priority, and say what would have changed
     #[arg(long, value_name = "ORDER", requires = "nodes")]
     what_if: Option<String>,
     /// How many nodes the cluster of the replay has

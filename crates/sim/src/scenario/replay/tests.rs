@@ -35,7 +35,7 @@ fn with_trace(trace: &str, scenario: &[&str]) -> Result<Scenario, String> {
 
 fn specs(scenario: &Scenario) -> Vec<WorkloadSpec> {
     let (trace, rules) = scenario.trace.as_ref().expect("it replays one");
-    (0..).zip(&trace.rows).map(|(number, row)| (*rules.job(row, number).spec).clone()).collect()
+    (0..).zip(&trace.rows).map(|(number, row)| (*rules.job(row, number, trace.named_family(row)).spec).clone()).collect()
 }
 
 /// Path and share of each budget in a pool.
