@@ -33,7 +33,7 @@ fn family_has_news(pools: &mut [Pool], records: &Records, spec: &WorkloadSpec, w
             .map(|leaf| leaf.into_iter().flat_map(|leaf| leaf.of_family(family)).collect::<Vec<_>>())
             .concat()
     };
-    let waiting: BTreeSet<WorkloadId> = pools.iter().flat_map(|pool| sides(pool)).collect();
+    let waiting: BTreeSet<WorkloadId> = pools.iter().flat_map(sides).collect();
     for id in waiting {
         let workload = workloads.get_mut(id.0).expect("waiting work is live");
         let head_start = head_start(pools, records, workload);

@@ -64,7 +64,7 @@ impl Belief {
         let weight: u64 = (0..BUCKETS).map(at).sum();
         let mut spread = [[0; 2]; BUCKETS];
         for (bucket, sides) in spread.iter_mut().enumerate() {
-            let part = if weight == 0 { WHOLE / BUCKETS as u64 } else { WHOLE * at(bucket) / weight };
+            let part = (WHOLE * at(bucket)).checked_div(weight).unwrap_or(WHOLE / BUCKETS as u64);
             *sides = [part / 2; 2];
         }
         Belief { spread, weight: 0 }
