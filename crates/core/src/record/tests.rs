@@ -97,3 +97,25 @@ fn nothing_overflows() {
         assert!(estimate.runtime_p50 <= estimate.runtime_p90);
     }
 }
+
+/// Tiny work that completes, under the name of work that fails after hours, raises the odds and not the part of the time that is useful.
+#[test]
+fn fillers_do_not_buy_a_place() {
+    let failing = vec![(kin(1, 1), 600, false); 10];
+    let honest = told(&failing).estimate(kin(1, 1), Span::ZERO);
+    let fillers: Vec<_> = failing.into_iter().chain(vec![(kin(1, 1), 1, true); 60]).collect();
+    let filled = told(&fillers).estimate(kin(1, 1), Span::ZERO);
+    assert!(filled.completes.0 > honest.completes.0 + 500_000, "{filled:?}");
+    assert!(filled.useful.0 < honest.useful.0 + 50_000, "{honest:?} {filled:?}");
+}
+
+/// A new name begins as its user's others: who has only failed gains nothing that he would keep, and never more than a user without a past has.
+#[test]
+fn a_new_name_sheds_no_record() {
+    let mut outcomes = vec![(kin(1, 1), 600, false); 20];
+    outcomes.extend(vec![(kin(5, 2), 600, true); 20]);
+    let records = told(&outcomes);
+    let useful = |family, user| records.estimate(kin(family, user), Span::ZERO).useful.0;
+    assert!(useful(9, 1) < useful(1, 1) + 150_000, "{} {}", useful(9, 1), useful(1, 1));
+    assert!(useful(9, 1) + 200_000 < useful(9, 9), "{} {}", useful(9, 1), useful(9, 9));
+}
