@@ -2,6 +2,7 @@
 
 use crate::budget::BudgetTree;
 use crate::claim::unclaim;
+use crate::completion::by_completion_from_now;
 use crate::entry::{BudgetEntry, Entry, Unreserved};
 use crate::event::Rejection;
 use crate::explain::Why;
@@ -27,6 +28,7 @@ pub(crate) fn change_budgets(s: &mut Scheduler, change: &Changeset, log: &mut Ve
     let budgets = new.top_down().map(|b| BudgetEntry { spec: b.spec.clone(), path: b.path.clone(), claims: b.claims.clone() }).collect();
     log.push(Entry::Budgets { version: new.version(), author: change.author.clone(), reason: change.reason.clone(), budgets });
     let old = std::mem::replace(&mut s.tree, new);
+    by_completion_from_now(s, &old);
     for pool in &mut s.pools {
         let id = pool.id;
         for grant in pool.ledger.set_tree(s.now, &old, &s.tree, id) {

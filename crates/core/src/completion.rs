@@ -2,7 +2,7 @@
 
 use crate::budget::BudgetTree;
 use crate::entry::Outcome;
-use crate::id::{PoolId, WorkloadId};
+use crate::id::{BudgetId, PoolId, WorkloadId};
 use crate::pool::Pool;
 use crate::quantity::Span;
 use crate::queue::order_of;
@@ -22,6 +22,17 @@ pub(crate) fn head_start(pools: &[Pool], records: &Records, workload: &Workload)
     let most = workload.all_terms().map(|terms| pools[terms.pool.index()].knobs.head_start_max).max().unwrap_or_default();
     let step = i64::from(records.estimate(Kin::from(&*workload.spec), workload.ran).useful.0) * HEAD_START_STEPS / 1_000_000;
     Span(most.0 / HEAD_START_STEPS * step)
+}
+
+/// Leaves whose order is by completion from now on: their work has its head start before it is sorted by it.
+pub(crate) fn by_completion_from_now(s: &mut Scheduler, old: &BudgetTree) {
+    let is_new = |leaf: BudgetId| order_of(&s.tree, leaf) == LeafOrder::Completion && order_of(old, leaf) != LeafOrder::Completion;
+    let leaves: BTreeSet<BudgetId> = s.tree.top_down().map(|budget| budget.spec.id).filter(|leaf| is_new(*leaf)).collect();
+    let concerned: Vec<u32> = s.workloads.iter().filter(|(_, workload)| leaves.contains(&workload.spec.budget)).map(|(id, _)| id).collect();
+    for id in concerned {
+        let workload = s.workloads.get_mut(id).expect("it is live");
+        workload.head_start = head_start(&s.pools, &s.records, workload);
+    }
 }
 
 /// A family has news: its work that waits in a leaf whose order is by completion moves to its new place. That is an

@@ -484,7 +484,8 @@ impl Queue {
 
 /// A workload waits in the queue of every pool that it accepts, at the place that the records give it.
 pub(crate) fn join_queues(pools: &mut [Pool], records: &Records, id: WorkloadId, workload: &mut Workload, tree: &BudgetTree) {
-    workload.head_start = head_start(pools, records, workload);
+    let by_completion = order_of(tree, workload.spec.budget) == LeafOrder::Completion;
+    workload.head_start = if by_completion { head_start(pools, records, workload) } else { Span::ZERO };
     for terms in workload.all_terms() {
         let pool = &mut pools[terms.pool.index()];
         pool.queue.gangs += u64::from(workload.is_allocated() && pool.may_promise(&workload.spec.gang));

@@ -44,7 +44,7 @@ pub(crate) struct Workload {
     pub eligible: Time,
     /// Since when it has waited for its next lease.
     pub waiting_since: Time,
-    /// How much longer it counts as eligible in a leaf whose order is by completion. Set before it joins a queue.
+    /// How much longer it counts as eligible in a leaf whose order is by completion; else nothing. Set before it joins a queue.
     pub head_start: Span,
     /// Running time over all ended attempts.
     pub ran: Span,

@@ -116,3 +116,43 @@ fn work_that_completes_waits_less() {
     assert!(good + 60 < bad, "{good} and {bad} min");
     assert!((good_by_age - bad_by_age).abs() < 60 && good < good_by_age, "{good_by_age} and {bad_by_age} min");
 }
+
+/// What waits in a leaf is sorted anew, with its head start, when the order becomes completion; and back again.
+#[test]
+fn a_leaf_may_change_its_order_while_work_waits() {
+    for (changes, expected) in [(vec![LeafOrder::Completion], 15), (vec![LeafOrder::Completion, LeafOrder::Fifo], 14)] {
+        let (mut core, mut log) = (scheduler(LeafOrder::Fifo), Vec::new());
+        let mut minute = 0;
+        let mut tell = |core: &mut Scheduler, log: &mut Vec<Entry>, event: Event| {
+            minute += 1;
+            core.apply(Time(minute * 60_000), &event, log).expect("it is right");
+            core.decide(Time(minute * 60_000), log);
+        };
+        let submit = |id: u32, family: u64| {
+            let spec = WorkloadSpec::new(BudgetId(1), UserId(0), POOL, Gang::new(1, 8), Span::minutes(30));
+            let spec = WorkloadSpec { family: Some(FamilyId(family)), ..spec };
+            Event::Submitted { workload: WorkloadId(id), spec: spec.into() }
+        };
+        // Of family 0 everything completed, of family 1 nothing.
+        for id in 0..12 {
+            let lease = LeaseId { workload: WorkloadId(id), attempt: 1 };
+            tell(&mut core, &mut log, submit(id, u64::from(id) % 2));
+            tell(&mut core, &mut log, Event::LeaseRunning { lease });
+            tell(&mut core, &mut log, Event::LeaseEnded { lease, exit: if id % 2 == 0 { Exit::Completed } else { Exit::Failed } });
+        }
+        for (id, family) in [(13, 0), (14, 1), (15, 0)] {
+            tell(&mut core, &mut log, submit(id, family));
+        }
+        for (version, order) in (1..).zip(changes) {
+            let pools = vec![PoolShare { share: Ppm(1_000_000), ..PoolShare::default() }];
+            let leaf = BudgetSpec { id: BudgetId(1), parent: Some(BudgetId(0)), name: "b1".into(), pools, order, closed: false };
+            let change = Changeset { based_on: version, author: "ann".into(), reason: "try it".into(), budgets: vec![leaf] };
+            tell(&mut core, &mut log, Event::BudgetsChanged(change));
+        }
+        let lease = LeaseId { workload: WorkloadId(13), attempt: 1 };
+        tell(&mut core, &mut log, Event::LeaseRunning { lease });
+        tell(&mut core, &mut log, Event::LeaseEnded { lease, exit: Exit::Completed });
+        let last = log.iter().rev().find_map(|entry| if let Entry::Started { lease, .. } = entry { Some(lease.workload.0) } else { None });
+        assert_eq!(last, Some(expected));
+    }
+}
