@@ -280,7 +280,7 @@ pub(crate) fn wait_anew(s: &mut Scheduler, id: WorkloadId, log: &mut Vec<Entry>)
     workload.phase = Phase::Waiting;
     workload.eligible = s.now;
     workload.waiting_since = s.now;
-    join_queues(&mut s.pools, &s.records, id, workload, &s.tree);
+    join_queues(&mut s.pools, &mut s.completion, id, workload, &s.tree);
     log.push(Entry::Eligible { workload: id });
 }
 

@@ -95,7 +95,7 @@ pub(crate) fn unclaim(s: &mut Scheduler, id: WorkloadId, why: &Why, log: &mut Ve
     occupy(pool, workload, -1);
     pool.stir();
     follow(&mut s.pools, workload, &s.tree);
-    join_queues(&mut s.pools, &s.records, id, workload, &s.tree);
+    join_queues(&mut s.pools, &mut s.completion, id, workload, &s.tree);
     log.push(Entry::Unhold { claimant: id, why: why.clone() });
     unbar(s, pool_index, id, log);
     for victim in s.pools[pool_index].leaving.clone() {
@@ -126,7 +126,7 @@ pub(crate) fn unbar(s: &mut Scheduler, pool: usize, claimant: WorkloadId, log: &
                 continue;
             }
             workload.phase = Phase::Waiting;
-            join_queues(&mut s.pools, &s.records, id, workload, &s.tree);
+            join_queues(&mut s.pools, &mut s.completion, id, workload, &s.tree);
             s.pools[pool].stirred = true;
         }
     }

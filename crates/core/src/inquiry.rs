@@ -143,7 +143,7 @@ impl Scheduler {
     pub fn prospect(&self, id: WorkloadId) -> Option<Prospect> {
         let workload = self.workloads.get(id.0)?;
         let running = workload.lease().and_then(|lease| lease.running).map_or(Span::ZERO, |running| self.now - running);
-        let estimate = self.records.estimate(Kin::from(&*workload.spec), workload.ran + running);
+        let estimate = self.completion.records.estimate(Kin::from(&*workload.spec), workload.ran + running);
         let by_completion = self.tree.get(workload.spec.budget)?.spec.order == LeafOrder::Completion;
         Some(Prospect { estimate, head_start: by_completion.then_some(workload.head_start) })
     }

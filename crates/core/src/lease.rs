@@ -444,7 +444,7 @@ fn after_end(s: &mut Scheduler, id: WorkloadId, lease: &Lease, outcome: Outcome,
         return keep_closed(workload, id, &s.tree, log);
     }
     workload.phase = Phase::Waiting;
-    join_queues(&mut s.pools, &s.records, id, workload, &s.tree);
+    join_queues(&mut s.pools, &mut s.completion, id, workload, &s.tree);
     let pool = &s.pools[workload.terms.pool.index()];
     let gone_by = gone_by(&pool.knobs, &workload.terms, now);
     let usable = |slot: &Slot| {

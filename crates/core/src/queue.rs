@@ -1,12 +1,11 @@
 //! Waiting work of one pool: by leaf, shape and user, so that a cycle looks at classes of equal requests and not at every workload.
 
 use crate::budget::BudgetTree;
-use crate::completion::head_start;
-use crate::id::{BudgetId, FamilyId, PoolId, WorkloadId};
+use crate::completion::{Completion, Equals, equals};
+use crate::id::{BudgetId, PoolId, WorkloadId};
 use crate::knobs::Knobs;
 use crate::pool::Pool;
 use crate::quantity::{Span, Time};
-use crate::record::Records;
 use crate::spec::{Gang, LeafOrder, OnPreempt, Start, WorkloadSpec};
 use crate::table::Table;
 use crate::workload::{Terms, Workload};
@@ -154,8 +153,8 @@ pub(crate) struct LeafQueue {
     capped: bool,
     /// How many wait at each priority.
     priorities: BTreeMap<i16, u32>,
-    /// What waits of each family, where the order is by completion: news of one move its work.
-    families: BTreeMap<FamilyId, BTreeSet<WorkloadId>>,
+    /// What waits of equal work, where the order is by completion: it moves together.
+    equals: BTreeMap<Equals, BTreeSet<WorkloadId>>,
 }
 
 const WAITS_KEPT: usize = 64;
@@ -166,8 +165,8 @@ impl LeafQueue {
         let queue = self.shapes.entry(terms.shape).or_default();
         queue.users.entry(terms.charge.user).or_default().insert(key(id, workload, terms, order));
         queue.by_age.insert((workload.eligible, id));
-        if let Some(family) = family(workload, order) {
-            self.families.entry(family).or_default().insert(id);
+        if order == LeafOrder::Completion {
+            self.equals.entry(equals(&workload.spec)).or_default().insert(id);
         }
         let gate = match self.gates.binary_search_by_key(&terms.shape, |gate| gate.shape) {
             Ok(place) => &mut self.gates[place],
@@ -196,11 +195,12 @@ impl LeafQueue {
         if user.is_empty() {
             queue.users.remove(&terms.charge.user);
         }
-        if let Some(family) = family(workload, order) {
-            let waiting = self.families.get_mut(&family).expect("waiting work is listed by its family");
+        if order == LeafOrder::Completion {
+            let equals = equals(&workload.spec);
+            let waiting = self.equals.get_mut(&equals).expect("waiting work is listed by what it equals");
             waiting.remove(&id);
             if waiting.is_empty() {
-                self.families.remove(&family);
+                self.equals.remove(&equals);
             }
         }
         if queue.by_age.is_empty() {
@@ -290,9 +290,9 @@ impl LeafQueue {
         self.shapes.values().map(ahead).sum::<usize>() as u32
     }
 
-    /// What waits of a family, if the order hangs on families.
-    pub(crate) fn of_family(&self, family: FamilyId) -> impl Iterator<Item = WorkloadId> {
-        self.families.get(&family).into_iter().flatten().copied()
+    /// What waits of equal work, if the order is by completion.
+    pub(crate) fn equal(&self, equals: Equals) -> impl Iterator<Item = WorkloadId> {
+        self.equals.get(&equals).into_iter().flatten().copied()
     }
 
     /// Everything that waits, with the shape it waits under.
@@ -318,11 +318,6 @@ fn key(id: WorkloadId, workload: &Workload, terms: &Terms, order: LeafOrder) -> 
         LeafOrder::Completion => (workload.eligible - workload.head_start).0,
     };
     (first, workload.eligible, id)
-}
-
-/// The family by which a leaf's queue lists a workload.
-fn family(workload: &Workload, order: LeafOrder) -> Option<FamilyId> {
-    workload.spec.family.filter(|_| order == LeafOrder::Completion)
 }
 
 /// A leaf's first workload among these shapes, without those to skip: what has waited too long, then its order, then the user who had least (`used`).
@@ -482,10 +477,10 @@ impl Queue {
     }
 }
 
-/// A workload waits in the queue of every pool that it accepts, at the place that the records give it.
-pub(crate) fn join_queues(pools: &mut [Pool], records: &Records, id: WorkloadId, workload: &mut Workload, tree: &BudgetTree) {
+/// A workload waits in the queue of every pool that it accepts, at the place that its past gives it.
+pub(crate) fn join_queues(pools: &mut [Pool], completion: &mut Completion, id: WorkloadId, workload: &mut Workload, tree: &BudgetTree) {
     let by_completion = order_of(tree, workload.spec.budget) == LeafOrder::Completion;
-    workload.head_start = if by_completion { head_start(pools, records, workload) } else { Span::ZERO };
+    workload.head_start = if by_completion { completion.head_start(pools, workload) } else { Span::ZERO };
     for terms in workload.all_terms() {
         let pool = &mut pools[terms.pool.index()];
         pool.queue.gangs += u64::from(workload.is_allocated() && pool.may_promise(&workload.spec.gang));

@@ -1,6 +1,7 @@
 //! The scheduler: all state, and the few ways to touch it.
 
 use crate::budget::BudgetTree;
+use crate::completion::Completion;
 use crate::cycle;
 use crate::digest::Digest;
 use crate::entry::Entry;
@@ -12,7 +13,6 @@ use crate::order::{Standings, standings_down_to};
 use crate::plan::Plan;
 use crate::pool::Pool;
 use crate::quantity::{Standing, Time};
-use crate::record::Records;
 use crate::submit::{check_in_pool, contract};
 use crate::table::Table;
 use crate::workload::{Phase, Workload};
@@ -27,8 +27,8 @@ pub struct Scheduler {
     pub(crate) tree: BudgetTree,
     pub(crate) pools: Vec<Pool>,
     pub(crate) workloads: Table<Workload>,
-    /// What became of ended work.
-    pub(crate) records: Records,
+    /// What became of ended work, and what that gives to work that waits.
+    pub(crate) completion: Completion,
     /// The lowest workload number that was never used.
     pub(crate) next_workload: u32,
     /// The lowest reservation number that was never used.
@@ -50,7 +50,7 @@ impl Scheduler {
             tree: BudgetTree::default(),
             pools: Vec::new(),
             workloads: Table::default(),
-            records: Records::default(),
+            completion: Completion::default(),
             next_workload: 0,
             next_reservation: 0,
             node_pools: Vec::new(),
@@ -196,7 +196,7 @@ impl Scheduler {
     /// A number that is equal for equal states: for replay and double-run checks.
     pub fn digest(&self) -> u64 {
         let mut digest = Digest::default();
-        (self.now, &self.tree, &self.records, self.next_workload, self.next_reservation).hash(&mut digest);
+        (self.now, &self.tree, &self.completion, self.next_workload, self.next_reservation).hash(&mut digest);
         for (id, workload) in self.workloads.iter() {
             (id, workload).hash(&mut digest);
         }

@@ -87,7 +87,7 @@ pub(crate) fn submit(s: &mut Scheduler, id: WorkloadId, spec: &Arc<WorkloadSpec>
         reservation: None,
         phase: Phase::Waiting,
     };
-    join_queues(&mut s.pools, &s.records, id, &mut workload, &s.tree);
+    join_queues(&mut s.pools, &mut s.completion, id, &mut workload, &s.tree);
     session::list(&mut s.pools, id, &workload, true);
     s.workloads.insert(id.0, workload);
     s.next_workload = id.0 + 1;

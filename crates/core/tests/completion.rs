@@ -46,7 +46,7 @@ fn scheduler(order: LeafOrder) -> Scheduler {
 
 /// Work of four families, of which the higher fail more often, comes faster than one node can do it; their starts in order, with when each
 /// became eligible and of which family it is.
-fn starts(order: LeafOrder, seed: u64) -> Vec<(Time, Time, u64)> {
+fn starts(order: LeafOrder, seed: u64, named: bool) -> Vec<(Time, Time, u64)> {
     let (mut core, mut dice) = (scheduler(order), Dice(seed));
     let (mut log, mut eligible, mut starts): (Vec<Entry>, BTreeMap<u32, (Time, u64)>, _) = (Vec::new(), BTreeMap::new(), Vec::new());
     let mut running: Option<(LeaseId, Time)> = None;
@@ -62,7 +62,7 @@ fn starts(order: LeafOrder, seed: u64) -> Vec<(Time, Time, u64)> {
         if dice.below(20) == 0 {
             let family = dice.below(4);
             let spec = WorkloadSpec {
-                family: Some(FamilyId(family)),
+                family: named.then_some(FamilyId(family)),
                 ..WorkloadSpec::new(BudgetId(1), UserId(0), POOL, Gang::new(1, 8), Span::minutes(30))
             };
             core.apply(at, &Event::Submitted { workload: WorkloadId(next), spec: spec.into() }, &mut log).expect("a right request");
@@ -87,7 +87,7 @@ fn starts(order: LeafOrder, seed: u64) -> Vec<(Time, Time, u64)> {
 fn nothing_is_passed_by_what_came_more_than_a_head_start_later() {
     let mut longest = Span::ZERO;
     for seed in 0..8 {
-        let starts = starts(LeafOrder::Completion, seed);
+        let starts = starts(LeafOrder::Completion, seed, true);
         assert!(starts.len() > 100);
         for (place, (at, since, _)) in starts.iter().enumerate() {
             // Who started later had been waiting when this one started, if it was eligible then.
@@ -101,11 +101,24 @@ fn nothing_is_passed_by_what_came_more_than_a_head_start_later() {
     assert!(longest > Span::hours(1), "{longest}");
 }
 
+/// Work that nothing tells apart keeps its order among itself, however its user's and its budget's records move meanwhile.
+#[test]
+fn equal_work_keeps_its_order() {
+    for seed in 0..8 {
+        let starts = starts(LeafOrder::Completion, seed, true);
+        for family in 0..4 {
+            let since: Vec<Time> = starts.iter().filter(|start| start.2 == family).map(|(_, since, _)| *since).collect();
+            assert!(since.is_sorted(), "seed {seed}, family {family}");
+        }
+        assert!(crate::starts(LeafOrder::Completion, seed, false).is_sorted_by_key(|(_, since, _)| *since), "seed {seed}");
+    }
+}
+
 /// What completes waits less than what fails, which is not so in the order of arrival.
 #[test]
 fn work_that_completes_waits_less() {
     let waits = |order| {
-        let all: Vec<_> = (0..8).flat_map(|seed| starts(order, seed)).collect();
+        let all: Vec<_> = (0..8).flat_map(|seed| starts(order, seed, true)).collect();
         let mean = |family: u64| {
             let of: Vec<i64> = all.iter().filter(|start| start.2 == family).map(|(at, since, _)| (*at - *since).0).collect();
             of.iter().sum::<i64>() / of.len() as i64 / 60_000
