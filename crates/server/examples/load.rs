@@ -20,6 +20,8 @@ const LEAVES: u64 = 40;
 fn main() {
     let mut args = std::env::args().skip(1);
     let program = args.next().expect("the path of the program `stipend`");
+    // The daemon is started in another folder.
+    let program = std::path::absolute(program).expect("a path").display().to_string();
     let waiting: u64 = args.next().map_or(100_000, |text| text.parse().expect("how many are to wait"));
     starts(&program);
     let mut daemon = Daemon::start(&program, 1000);
