@@ -114,9 +114,11 @@ impl Prospect {
             many => format!("{many} like it have ended: it"),
         };
         let percent = |ppm: u32| ppm / 10_000;
-        let head_start = self.head_start_ms.map_or(String::new(), |ms| {
-            format!("; its budget's order is completion, and it goes as if it had been eligible {} longer", Span(ms))
-        });
+        let head_start = match self.head_start_ms {
+            None => String::new(),
+            Some(0) => "; its budget's order is completion, and it has no head start".into(),
+            Some(ms) => format!("; its budget's order is completion, and it goes as if it had been eligible {} longer", Span(ms)),
+        };
         format!(
             "{kin} completes with {} % (at least {} %), half of such work ends within {} and nine in ten within {}{head_start}",
             percent(self.completes_ppm),
