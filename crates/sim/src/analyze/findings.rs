@@ -123,8 +123,8 @@ impl Sources<'_> {
     /// Jobs that ended so after running for long.
     fn late(&self, outcome: Outcome) -> Tally {
         let mut late = Tally::default();
-        for row in self.log.rows().filter(|row| row.outcome == outcome && row.work_ms >= LONG_MS) {
-            late.add(self.log.time(row));
+        for row in self.log.rows().filter(|row| row.outcome == outcome && row.last_ms() >= LONG_MS) {
+            late.add(self.log.last_time(row));
         }
         late
     }

@@ -68,7 +68,8 @@ pub(super) fn of(log: &Log<'_>) -> Vec<Length> {
     let mut classes = [[Tally::default(); 4]; ENDS.len()];
     for row in log.rows().filter(|row| row.work_ms > 0) {
         let class = ENDS.partition_point(|&end| end <= row.work_ms).min(ENDS.len() - 1);
-        classes[class][fate(row) as usize].add(log.time(row));
+        classes[class][fate(row) as usize].add(log.last_time(row));
+        classes[class][Fate::Lost as usize].ms += loss::redone(log, row);
     }
     let length = |(end, tallies): (i64, [Tally; 4])| {
         let [completed, lost, cancelled, _] = tallies;
@@ -93,11 +94,15 @@ pub(super) fn periods(log: &Log<'_>, span_ms: i64) -> Vec<Period> {
         let from = row.start_ms.unwrap_or_else(|| row.arrival_ms()).max(0) as f64;
         // What stood still in between ran on the whole as long as it did.
         let to = row.end_ms.map_or(from + row.work_ms as f64, |end| end as f64).max(from + 1.0);
-        let density = log.time(row) as f64 / (to - from);
+        // Its earlier attempts are lost whatever came of it; where they lie in between the row does not tell.
+        let density = |ms: u128| ms as f64 / (to - from) / HOUR_MS;
+        let (own, earlier) = (density(log.last_time(row)), density(loss::redone(log, row)));
         let last = ((to / part_ms) as usize).min(PERIODS - 1);
         for (part, sums) in periods.iter_mut().enumerate().take(last + 1).skip((from / part_ms) as usize) {
             let (begin, end) = (part as f64 * part_ms, (part + 1) as f64 * part_ms);
-            sums[fate(row) as usize] += (to.min(end) - from.max(begin)).max(0.0) * density / HOUR_MS;
+            let within = (to.min(end) - from.max(begin)).max(0.0);
+            sums[fate(row) as usize] += within * own;
+            sums[Fate::Lost as usize] += within * earlier;
         }
     }
     periods.into_iter().map(|[completed, lost, cancelled, unknown]| Period { completed, lost, cancelled, unknown }).collect()

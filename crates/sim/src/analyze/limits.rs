@@ -40,12 +40,13 @@ pub(super) fn of(log: &Log<'_>) -> Option<Limits> {
             continue;
         }
         // Whole ten-thousandths, so that they can be sorted.
-        let part = u64::try_from(i128::from(row.work_ms) * 10_000 / i128::from(row.limit_ms)).unwrap_or(u64::MAX);
+        let (ran_ms, time) = if row.limit_of_attempt { (row.last_ms(), log.last_time(row)) } else { (row.work_ms, log.time(row)) };
+        let part = u64::try_from(i128::from(ran_ms) * 10_000 / i128::from(row.limit_ms)).unwrap_or(u64::MAX);
         used.push(part);
-        ran.add(log.time(row));
+        ran.add(time);
         asked.add(u128::from(log.size(row)) * u128::from(row.limit_ms.unsigned_abs()));
         if row.outcome == Outcome::TimedOut {
-            reached.add(log.time(row));
+            reached.add(time);
         }
         close += u64::from(row.outcome == Outcome::Completed && part >= 9000);
     }

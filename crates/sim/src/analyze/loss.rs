@@ -15,7 +15,7 @@ pub enum Cause {
     OutOfMemory,
     /// It reached its time limit.
     TimedOut,
-    /// Its node failed.
+    /// Its node failed: what did not come back, and what earlier attempts lost.
     NodeFailed,
     /// Others took its place: what did not come back, and what earlier attempts lost.
     Preempted,
@@ -76,19 +76,20 @@ pub(super) fn redone(log: &Log<'_>, row: &Row) -> u128 {
     u128::from(log.size(row)) * u128::from(row.redone_ms.clamp(0, row.work_ms.max(0)).unsigned_abs())
 }
 
-/// What of a job's time was lost, by cause: its end, and its earlier attempts.
+/// What of a job's time was lost, by cause: its end, and its earlier attempts. One cause for one job counts once.
 pub(super) fn losses(log: &Log<'_>, row: &Row) -> impl Iterator<Item = (Cause, u128)> {
     let redone = redone(log, row);
-    let earlier = if row.preemptions > 0 { Cause::Preempted } else { Cause::Requeued };
-    let last = Cause::of(row).map(|cause| (cause, log.time(row) - redone));
-    let earlier = (redone > 0).then_some((earlier, redone));
-    match (last, earlier) {
-        // One cause for one job counts once.
-        (Some((cause, last)), Some((same, redone))) if cause == same => [Some((cause, last + redone)), None],
-        both => [both.0, both.1],
+    let of = |ms: i64, most: u128| (u128::from(log.size(row)) * u128::from(ms.max(0).unsigned_abs())).min(most);
+    let nodes = of(row.redone_nodes_ms, redone);
+    let preempted = of(row.redone_preempted_ms, redone - nodes);
+    let mut earlier = [(Cause::NodeFailed, nodes), (Cause::Preempted, preempted), (Cause::Requeued, redone - nodes - preempted)];
+    let mut last = Cause::of(row).map(|cause| (cause, log.last_time(row)));
+    if let Some((cause, ms)) = &mut last {
+        for (_, same) in earlier.iter_mut().filter(|(earlier, _)| earlier == cause) {
+            *ms += std::mem::take(same);
+        }
     }
-    .into_iter()
-    .flatten()
+    last.into_iter().chain(earlier.into_iter().filter(|(_, ms)| *ms > 0))
 }
 
 /// What of a job's time was lost, but for cancellation.

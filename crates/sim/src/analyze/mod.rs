@@ -168,6 +168,11 @@ impl Log<'_> {
         if self.of_gpus { row.all_gpus() } else { u64::from(row.cpus) }
     }
 
+    /// The same without what its earlier attempts lost.
+    fn last_time(&self, row: &Row) -> u128 {
+        self.time(row) - loss::redone(self, row)
+    }
+
     /// Its GPU time, or CPU time, ms.
     fn time(&self, row: &Row) -> u128 {
         u128::from(self.size(row)) * u128::from(row.work_ms.unsigned_abs())
@@ -244,7 +249,10 @@ impl Analysis {
 fn outcomes(log: &Log<'_>) -> Vec<OutcomePart> {
     let of = |outcome: Outcome| {
         let mut tally = Tally::default();
-        log.rows().filter(|row| row.outcome == outcome).for_each(|row| tally.add(log.time(row)));
+        // What still runs or waits is open but for the attempts that it has lost already.
+        let is_open = matches!(outcome, Outcome::Running | Outcome::Waiting | Outcome::Unknown);
+        let time = |row: &Row| if is_open { log.last_time(row) } else { log.time(row) };
+        log.rows().filter(|row| row.outcome == outcome).for_each(|row| tally.add(time(row)));
         OutcomePart { outcome, part: tally.part() }
     };
     Outcome::ALL.into_iter().map(of).filter(|outcome| outcome.part.jobs > 0).collect()
@@ -260,7 +268,7 @@ fn completion(log: &Log<'_>) -> Option<Completion> {
         }
         if row.outcome == Outcome::Completed {
             completed.jobs += 1;
-            completed.ms += time - loss::redone(log, row);
+            completed.ms += log.last_time(row);
         }
     }
     (ended.jobs > 0).then(|| Completion {

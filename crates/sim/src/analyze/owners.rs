@@ -59,7 +59,7 @@ pub(super) fn of(log: &Log<'_>, names: &[String], of: impl Fn(&Row) -> u32) -> O
         sum.completed += u64::from(is_attempt(row) && row.outcome == Outcome::Completed);
         sum.lost += loss::lost(log, row);
         if row.outcome == Outcome::Cancelled {
-            sum.cancelled += time;
+            sum.cancelled += log.last_time(row);
         }
     }
     let mut order: Vec<usize> = (0..names.len()).filter(|&index| sums[index].all.jobs > 0).collect();

@@ -79,8 +79,46 @@ fn attempts_before_the_last() {
            2|a|ann|lab|FAILED|2026-10-01T00:00:00|2026-10-01T04:00:00|2026-10-01T05:00:00|01:00:00|1-00:00:00|gres/gpu=1\n";
     let found = Analysis::of(&read(&text));
     let lost: Vec<(Cause, f64)> = found.lost.iter().map(|loss| (loss.cause, loss.hours)).collect();
-    assert_eq!(lost, [(Cause::Preempted, 4.0), (Cause::Failed, 1.0), (Cause::Requeued, 1.0)]);
+    assert_eq!(lost, [(Cause::Preempted, 4.0), (Cause::Failed, 1.0), (Cause::NodeFailed, 1.0)]);
     assert_eq!(found.completion.map(|completion| completion.hours), Some(6.0 / 12.0));
+}
+
+/// The records of a job that was requeued: its state each time, when it started and ended, both in hours.
+fn requeued(job: u32, attempts: &[(&str, u32, Option<u32>, u32)]) -> String {
+    let line = |&(state, start, end, ran): &(&str, u32, Option<u32>, u32)| {
+        let time = |hour: u32| format!("2026-10-{:02}T{:02}:00:00", 1 + hour / 24, hour % 24);
+        let end = end.map_or("Unknown".into(), time);
+        format!("{job}|a|ann|lab|{state}|{}|{}|{end}|{ran:02}:00:00|12:00:00|gres/gpu=1\n", time(start - 1), time(start))
+    };
+    attempts.iter().map(line).collect()
+}
+
+#[test]
+fn each_lost_attempt_has_its_own_cause_and_no_hour_counts_twice() {
+    let text = HEADER.to_owned()
+        + &requeued(1, &[("NODE_FAIL", 1, Some(11), 10), ("PREEMPTED", 12, Some(16), 4), ("CANCELLED by 0", 20, Some(21), 1)])
+        + &requeued(2, &[("NODE_FAIL", 1, Some(11), 10), ("RUNNING", 20, None, 1)])
+        + &requeued(3, &[("REQUEUED", 1, Some(9), 8), ("COMPLETED", 10, Some(21), 11)]);
+    let found = Analysis::of(&read(&text));
+    let lost: Vec<(Cause, f64)> = found.lost.iter().map(|loss| (loss.cause, loss.hours)).collect();
+    assert_eq!(lost, [(Cause::NodeFailed, 20.0), (Cause::Requeued, 8.0), (Cause::Preempted, 4.0), (Cause::Cancelled, 1.0)]);
+    let running = found.outcomes.iter().find(|one| one.outcome == Outcome::Running).map(|one| one.part.gpu_hours);
+    assert_eq!((running, found.hours), (Some(1.0), 20.0 + 8.0 + 4.0 + 1.0 + 1.0 + 11.0));
+    assert_eq!(found.budgets.first[0].cancelled_hours, 1.0);
+    let length = |of: fn(&Length) -> f64| found.lengths.iter().map(of).sum::<f64>();
+    assert_eq!((length(|one| one.lost_hours), length(|one| one.cancelled_hours), length(|one| one.completed_hours)), (32.0, 1.0, 11.0));
+    let lost: f64 = found.periods.iter().map(|part| part.lost).sum();
+    assert!((lost - 32.0).abs() < 1e-6, "{lost}");
+    // The wait counts until the first start, the limit for each attempt.
+    assert_eq!(found.waits[0].max_s, 3600.0);
+    assert_eq!(found.limits.map(|limits| (limits.used_p90, limits.close)), Some((0.9166, 1)));
+}
+
+/// What the accounting forgot to close ran no longer than it says itself, however long the log goes on.
+#[test]
+fn what_still_runs_ran_as_long_as_the_log_says() {
+    let text = HEADER.to_owned() + &requeued(1, &[("RUNNING", 1, None, 1)]) + &requeued(2, &[("COMPLETED", 600, Some(602), 2)]);
+    assert_eq!(Analysis::of(&read(&text)).hours, 3.0);
 }
 
 #[test]

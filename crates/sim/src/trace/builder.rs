@@ -75,6 +75,8 @@ pub(crate) struct Builder {
     latest: i64,
     /// What some rows say that still ran when the file was written.
     some_run: bool,
+    /// Whether the reader itself counted how long what still runs has run.
+    counts_runs: bool,
     /// The first row's arrival, from which all times are counted while the file is read; most files are in order.
     base: i64,
     /// Whether the rows pushed so far are in order of arrival.
@@ -99,6 +101,7 @@ impl Builder {
             has_users: false,
             latest: i64::MIN,
             some_run: false,
+            counts_runs: false,
             base: 0,
             sorted: true,
             last_arrival: i64::MIN,
@@ -146,6 +149,11 @@ impl Builder {
     /// The number of a name whose digits are all that tells it from others.
     pub(crate) fn exact_name(&mut self, name: &str) -> u32 {
         self.stems.exact(name)
+    }
+
+    /// How long what still runs has run is in its row already: no more than the file and its limit say.
+    pub(crate) fn counts_runs(&mut self) {
+        self.counts_runs = true;
     }
 
     /// What is counted as GPUs are processors.
@@ -233,14 +241,14 @@ impl Builder {
 
     /// The trace, in order of arrival, its times counted from the first.
     pub(crate) fn finish(self) -> Trace {
-        let Builder { mut trace, teams, users, stems, latest, has_users, some_run, base, sorted, .. } = self;
+        let Builder { mut trace, teams, users, stems, latest, has_users, some_run, counts_runs, base, sorted, .. } = self;
         trace.teams = teams.names;
         trace.names = stems.finish();
         trace.names_users = has_users;
         trace.users = if has_users { users.names } else { trace.teams.clone() };
         if some_run {
             let latest = latest.saturating_sub(base);
-            trace.rows.iter_mut().filter(|row| row.outcome == Outcome::Running).for_each(|row| still_running(row, latest));
+            trace.rows.iter_mut().filter(|row| row.outcome == Outcome::Running).for_each(|row| still_running(row, latest, counts_runs));
         }
         trace.epoch_ms = trace.epoch_ms.map(|epoch| epoch.saturating_add(base));
         if !sorted {
@@ -251,7 +259,7 @@ impl Builder {
 }
 
 /// What ran at the end of the file ran at least until then; what was seen to end earlier ended, nobody knows how.
-fn still_running(row: &mut Row, latest: i64) {
+fn still_running(row: &mut Row, latest: i64, counts_runs: bool) {
     // Of several attempts the reader has put the run times together; the time between them is none of it.
     if row.attempts > 1 {
         row.end_ms = None;
@@ -262,6 +270,9 @@ fn still_running(row: &mut Row, latest: i64) {
         return;
     }
     row.end_ms = None;
+    if counts_runs {
+        return;
+    }
     let began = row.start_ms.unwrap_or_else(|| row.arrival_ms());
     row.work_ms = row.work_ms.max(latest.saturating_sub(began)).max(1000);
 }
@@ -297,9 +308,14 @@ fn slot(name: &[u8]) -> usize {
     (last ^ (last >> 8) ^ (last >> 16)) & 0xff
 }
 
-/// Without characters that would move a terminal's cursor or break a line.
+/// Without characters that would move a terminal's cursor, break a line or turn its direction.
 pub(super) fn harmless(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+    text.chars().map(|c| if c.is_control() || turns(c) { '\u{fffd}' } else { c }).collect()
+}
+
+/// Whether it turns the direction of the text after it.
+fn turns(c: char) -> bool {
+    matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// Whether there is room for one more name.

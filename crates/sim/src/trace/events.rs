@@ -216,7 +216,10 @@ impl Open {
             self.row.end_ms = Some(at);
             if matches!(outcome, Outcome::Preempted | Outcome::NodeFailed) {
                 let gpus = i64::try_from(self.row.all_gpus()).unwrap_or(i64::MAX).max(1);
-                self.row.redone_ms = self.row.redone_ms.saturating_add((lost_gpu_ms.max(0) / gpus).min(ran));
+                let lost = (lost_gpu_ms.max(0) / gpus).min(ran);
+                self.row.redone_ms = self.row.redone_ms.saturating_add(lost);
+                let own = if outcome == Outcome::Preempted { &mut self.row.redone_preempted_ms } else { &mut self.row.redone_nodes_ms };
+                *own = own.saturating_add(lost);
             }
             self.row.preemptions = self.row.preemptions.saturating_add(u16::from(outcome == Outcome::Preempted));
         }

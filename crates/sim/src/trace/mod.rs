@@ -52,8 +52,14 @@ pub struct Row {
     /// How much of that was of no use in the end, ms: earlier attempts of what was preempted or requeued. Where the trace does not tell what they
     /// had banked, all of it.
     pub redone_ms: i64,
+    /// How much of that went with nodes that failed, ms.
+    pub redone_nodes_ms: i64,
+    /// How much of it went to preemptions, ms; the rest was requeued for another reason.
+    pub redone_preempted_ms: i64,
     /// Time limit in ms; 0 where the trace has none.
     pub limit_ms: i64,
+    /// Whether that is the limit of each attempt and not of all together.
+    pub limit_of_attempt: bool,
     /// Contract in ms; `None` where the trace has none, 0 for unallocated work.
     pub min_runtime_ms: Option<i64>,
     /// Members; 0 where the trace has only the sum of the GPUs.
@@ -102,6 +108,17 @@ impl Row {
             end_ms: self.end_ms.map(shift),
             ..self
         }
+    }
+
+    /// How long its last attempt ran, ms; where attempts before it kept something, with that.
+    pub fn last_ms(&self) -> i64 {
+        self.work_ms.saturating_sub(self.redone_ms.max(0)).max(0)
+    }
+
+    /// Time limit of all attempts together, ms; 0 where the trace has none.
+    pub(crate) fn whole_limit_ms(&self) -> i64 {
+        let earlier = if self.limit_of_attempt { self.redone_ms.max(0) } else { 0 };
+        if self.limit_ms > 0 { self.limit_ms.saturating_add(earlier) } else { 0 }
     }
 
     /// GPUs of all members.

@@ -259,7 +259,7 @@ impl Rules {
         let chance = |draw: u64| unit(mix(mix(number as u64 + 1) ^ mix(row.work_ms as u64).rotate_left(7) ^ draw));
         let unallocated = row.min_runtime_ms == Some(0) || (row.min_runtime_ms.is_none() && chance(1) < terms.unallocated);
         let on_preempt = self.on_preempt(row, terms, chance(2), unallocated);
-        let stated_limit = (row.limit_ms > 0).then_some(Span(row.limit_ms));
+        let stated_limit = Some(Span(row.whole_limit_ms())).filter(|&limit| limit > Span::ZERO);
         let times = |factor: f64| Span(whole_minutes((work.0 as f64 * factor) as i64));
         let time_limit = match on_preempt {
             OnPreempt::End => Some(stated_limit.unwrap_or_else(|| times(terms.time_limit.unwrap_or(1.5))).min(self.end_max)),
@@ -399,6 +399,14 @@ mod tests {
         assert_eq!((spec.on_preempt, spec.min_runtime, spec.time_limit), (OnPreempt::Restart, Span::hours(1), Some(Span::hours(2))));
         let unallocated = Row { min_runtime_ms: Some(0), ..stated };
         assert_eq!(rules(0.0, 0.0).job(&unallocated, 0, None).spec.min_runtime, Span::ZERO);
+    }
+
+    #[test]
+    fn a_limit_of_each_attempt_leaves_room_for_the_earlier_ones() {
+        let of =
+            |limit_of_attempt| Row { limit_ms: Span::hours(4).0, redone_ms: Span::hours(3).0, limit_of_attempt, ..row(4, Span::hours(6)) };
+        let limit = |row: &Row| rules(1.0, 0.0).job(row, 0, None).spec.time_limit;
+        assert_eq!((limit(&of(true)), limit(&of(false))), (Some(Span::hours(7)), Some(Span::hours(4))));
     }
 
     #[test]

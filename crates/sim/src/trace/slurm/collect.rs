@@ -94,6 +94,7 @@ impl<'b> Collector<'b> {
         let jobs = fold(attempts, &mut |line, rule| builder.ruled(line, rule));
         builder.epoch_ms(0);
         builder.teams_by_column();
+        builder.counts_runs();
         for mut job in jobs {
             if job.gpus == 0 && job.cpus == 0 && builder.reading.sizeless_jobs {
                 job.cpus = 1;
@@ -147,7 +148,10 @@ fn row(job: &SlurmJob, names: &Names, has: &Has, builder: &mut Builder) -> Resul
         end_ms: job.end,
         work_ms: job.work.map_or(0, |work| work.max(1000)),
         redone_ms: job.redone,
+        redone_nodes_ms: job.redone_nodes,
+        redone_preempted_ms: job.redone_preempted,
         limit_ms: job.limit,
+        limit_of_attempt: true,
         min_runtime_ms: None,
         members,
         gpus: job.gpus / members.max(1),

@@ -30,7 +30,7 @@ pub(super) struct SlurmJob {
     pub(super) submit: i64,
     /// When it could first have started.
     pub(super) eligible: i64,
-    /// When it first started, or last if it still runs; `None` if it never did.
+    /// When it first started; `None` if it never did.
     pub(super) start: Option<i64>,
     /// When its last attempt ended, if it did.
     pub(super) end: Option<i64>,
@@ -38,6 +38,10 @@ pub(super) struct SlurmJob {
     pub(super) work: Option<i64>,
     /// How long its attempts before the last ran.
     pub(super) redone: i64,
+    /// How much of that ended with a node.
+    pub(super) redone_nodes: i64,
+    /// How much of it ended by a preemption.
+    pub(super) redone_preempted: i64,
     /// How often it started.
     pub(super) attempts: u16,
     /// How often it was preempted.
@@ -87,8 +91,8 @@ pub(super) fn fold(mut attempts: Vec<Attempt>, ruled: &mut Ruled<'_>) -> Vec<Slu
 /// One job, or one component, of its attempts in the order of their starts; records of a wait come last.
 fn one(attempts: &[Attempt], log_end: i64, ruled: &mut Ruled<'_>) -> SlurmJob {
     let is_same = |a: &Attempt, b: &Attempt| if a.start.is_some() { a.start == b.start } else { b.start.is_none() && a.submit == b.submit };
-    let (mut work, mut runs, mut overrun) = (None, 0u16, false);
-    let (mut redone, mut preemptions) = (0i64, 0u16);
+    let (mut work, mut runs, mut overrun) = (None::<i64>, 0u16, false);
+    let (mut redone, mut preemptions, mut earlier) = (0i64, 0u16, ByCause::default());
     let mut last = latest(attempts);
     for records in attempts.chunk_by(is_same) {
         let known = latest(records);
@@ -97,6 +101,9 @@ fn one(attempts: &[Attempt], log_end: i64, ruled: &mut Ruled<'_>) -> SlurmJob {
         }
         if let Some(ran) = ran(known, log_end) {
             overrun = known.state.is_running() && known.limit > 0 && ran > known.limit;
+            if work.is_some() {
+                earlier.add(last.state, work.unwrap_or(0).saturating_sub(redone));
+            }
             redone = work.unwrap_or(0);
             work = Some(redone.saturating_add(if overrun { known.limit } else { ran }));
             runs = runs.saturating_add(1);
@@ -120,11 +127,12 @@ fn one(attempts: &[Attempt], log_end: i64, ruled: &mut Ruled<'_>) -> SlurmJob {
         kind: last.kind,
         submit: earliest(|a| a.submit),
         eligible: earliest(|a| a.eligible),
-        // What still runs is measured from the start of its run to the end of the log, and by that alone.
-        start: if last.state.is_running() { last.start } else { attempts[0].start },
+        start: attempts[0].start,
         end: last.end,
         work,
         redone,
+        redone_nodes: earlier.nodes,
+        redone_preempted: earlier.preempted,
         attempts: runs,
         preemptions,
         limit: last.limit,
@@ -135,6 +143,23 @@ fn one(attempts: &[Attempt], log_end: i64, ruled: &mut Ruled<'_>) -> SlurmJob {
         state: last.state,
         overrun,
         line: attempts.iter().map(|a| a.line).min().unwrap_or_default(),
+    }
+}
+
+/// What ended the attempts before the last, and how long these ran.
+#[derive(Default)]
+struct ByCause {
+    nodes: i64,
+    preempted: i64,
+}
+
+impl ByCause {
+    fn add(&mut self, state: State, ran: i64) {
+        match state {
+            State::NodeFailed | State::BootFailed => self.nodes = self.nodes.saturating_add(ran),
+            State::Preempted => self.preempted = self.preempted.saturating_add(ran),
+            _ => {}
+        }
     }
 }
 
@@ -160,6 +185,8 @@ fn together(gang: SlurmJob, part: SlurmJob) -> SlurmJob {
         end: gang.end.max(part.end),
         work: gang.work.max(part.work),
         redone: gang.redone.max(part.redone),
+        redone_nodes: gang.redone_nodes.max(part.redone_nodes),
+        redone_preempted: gang.redone_preempted.max(part.redone_preempted),
         attempts: gang.attempts.max(part.attempts),
         preemptions: gang.preemptions.max(part.preemptions),
         limit: if gang.limit == 0 || part.limit == 0 { 0 } else { gang.limit.max(part.limit) },
