@@ -352,3 +352,11 @@ impl Labels {
         number
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn names_can_neither_move_the_cursor_nor_turn_the_text() {
+        assert_eq!(super::harmless("a\u{202e}b\u{1b}c\u{2067}"), "a\u{fffd}b\u{fffd}c\u{fffd}");
+    }
+}

@@ -29,7 +29,7 @@ pub(super) struct Analyze {
     #[command(flatten)]
     reading: ReadingArgs,
     /// Write a page with pictures to this file; it opens in a browser, without a network
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "what_if")]
     report: Option<PathBuf>,
     /// Instead, replay the log with the work inside each team in this order (completion, fifo, shortest-contract) and in the usual one, priority, and say what would have changed
     #[arg(long, value_name = "ORDER", requires = "nodes")]
