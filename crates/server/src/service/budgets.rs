@@ -274,22 +274,25 @@ impl Service {
 
     /// What a change changes, a line each.
     fn differences(&self, spec: &BudgetSpec, change: &BudgetChange, known: Option<&Budget>) -> Vec<String> {
+        // Taken apart whole, so that no field is forgotten; a new parent or name is in `rename_to`.
+        let BudgetSpec { id, parent: _, name: _, pools: shares, order, closed } = spec;
         let mut lines = Vec::new();
         let pools = self.directory.names(crate::store::Kind::Pool);
         for (number, pool) in pools.iter().enumerate() {
             let before = known.map_or_else(PoolShare::default, |known| known.share(stipend_core::id::PoolId(number as u16)));
-            let (after, of) = (spec.pools[number], if pools.len() > 1 { format!(" in {pool}") } else { String::new() });
+            let PoolShare { share, gpus_max, unallocated_gpus_max, min_runtime_max } = shares[number];
+            let of = if pools.len() > 1 { format!(" in {pool}") } else { String::new() };
             let mut line = |what: &str, from: String, to: String| {
                 if from != to {
                     lines.push(format!("{} {what}{of} {from} -> {to}", change.path));
                 }
             };
-            line("share", percent(before.share), percent(after.share));
-            line("gpus_max", gpus(before.gpus_max), gpus(after.gpus_max));
-            line("unallocated_gpus_max", gpus(before.unallocated_gpus_max), gpus(after.unallocated_gpus_max));
-            line("min_runtime_max", cap(before.min_runtime_max), cap(after.min_runtime_max));
+            line("share", percent(before.share), percent(share));
+            line("gpus_max", gpus(before.gpus_max), gpus(gpus_max));
+            line("unallocated_gpus_max", gpus(before.unallocated_gpus_max), gpus(unallocated_gpus_max));
+            line("min_runtime_max", cap(before.min_runtime_max), cap(min_runtime_max));
         }
-        let people = self.directory.people(spec.id);
+        let people = self.directory.people(*id);
         let mut list = |what: &str, before: &[String], after: &Option<Vec<String>>| {
             if let Some(after) = after.as_ref().filter(|after| after[..] != *before) {
                 lines.push(format!("{} {what} [{}] -> [{}]", change.path, before.join(", "), after.join(", ")));
@@ -297,9 +300,12 @@ impl Service {
         };
         list("managers", &people.managers, &change.managers);
         list("members", &people.members, &change.members);
-        let closed = known.is_some_and(|known| known.spec.closed);
-        if spec.closed != closed {
-            lines.push(format!("{} {}", change.path, if spec.closed { "closes" } else { "opens again" }));
+        let order_before = known.map_or_else(LeafOrder::default, |known| known.spec.order);
+        if *order != order_before {
+            lines.push(format!("{} order {} -> {}", change.path, order_name(order_before), order_name(*order)));
+        }
+        if *closed != known.is_some_and(|known| known.spec.closed) {
+            lines.push(format!("{} {}", change.path, if *closed { "closes" } else { "opens again" }));
         }
         if let Some(to) = change.rename_to.as_ref().filter(|to| **to != change.path) {
             lines.push(format!("{} becomes {to}", change.path));

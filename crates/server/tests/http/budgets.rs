@@ -101,3 +101,31 @@ fn a_backup_is_a_new_file_and_an_administrators() {
     assert_eq!(daemon.ask("POST", "/v1/backup", &[], "{\"path\": \"copy.db\"}").status, 400);
     daemon.as_user("ada", "user").post::<Value, _>("/v1/backup", &request, &[]).unwrap_err();
 }
+
+/// Whatever alone is changed of a budget is a change, and is shown as one.
+#[test]
+fn every_field_of_a_budget_alone_is_a_change() {
+    let daemon = Daemon::start();
+    let fields = [
+        json!({"share": 50}),
+        json!({"order": "completion"}),
+        json!({"gpus_max": 4}),
+        json!({"unallocated_gpus_max": 4}),
+        json!({"min_runtime_max": "1h"}),
+        json!({"closed": true}),
+        json!({"managers": ["eve"]}),
+        json!({"members": ["eve"]}),
+        json!({"rename_to": "lab/language"}),
+    ];
+    for mut change in fields {
+        let asked = change.to_string();
+        change["path"] = json!("lab/nlp");
+        let request = json!({"reason": "what if", "budgets": [change], "days": 1});
+        let answer: Value = daemon.admin().post("/v1/whatif", &request, &[]).unwrap();
+        let lines = answer["difference"].as_array().unwrap();
+        assert!(lines.len() == 1 && lines[0].as_str().unwrap().starts_with("lab/nlp "), "{asked}: {lines:?}");
+    }
+    let request = json!({"reason": "what if", "budgets": [{"path": "lab/nlp", "order": "completion"}], "days": 1});
+    let answer: Value = daemon.admin().post("/v1/whatif", &request, &[]).unwrap();
+    assert_eq!(answer["difference"], json!(["lab/nlp order priority -> completion"]));
+}
