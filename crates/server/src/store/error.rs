@@ -36,6 +36,12 @@ pub enum StoreError {
     Database { path: PathBuf, source: rusqlite::Error },
 }
 
+/// The data folder of a store; `None` of a file that lies elsewhere or has another name, such as a backup.
+fn data_folder(path: &Path) -> Option<&Path> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty())?;
+    path.ends_with("stipend.db").then_some(folder)
+}
+
 fn process(pid: Option<i32>) -> String {
     pid.map_or_else(String::new, |pid| format!(" (process {pid})"))
 }
@@ -46,10 +52,15 @@ impl StoreError {
         let hint = match self {
             StoreError::Locked { .. } => "stop that daemon, or give this one another folder with --data".into(),
             StoreError::Folder { .. } => "the daemon needs a folder that it may write to".into(),
-            StoreError::Damaged { path, .. } => {
-                let folder = path.parent().unwrap_or(path).display();
-                format!("nothing was changed; `stipend store restore BACKUP --data {folder}` puts a backup in its place and keeps this one")
-            }
+            StoreError::Damaged { path, .. } => match data_folder(path) {
+                Some(folder) => {
+                    let folder = folder.display();
+                    format!(
+                        "nothing was changed; `stipend store restore BACKUP --data {folder}` puts a backup in its place and keeps this one"
+                    )
+                }
+                None => "nothing was changed; this copy is of no use, take another backup".into(),
+            },
             StoreError::Foreign { .. } => "nothing was changed; give the daemon a folder of its own with --data".into(),
             StoreError::Newer { .. } => "nothing was changed; use the newer program, or a backup that this one made".into(),
             StoreError::OtherCore { program, .. } => {
@@ -102,5 +113,19 @@ impl Fault {
                 _ => StoreError::Database { path, source },
             },
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hint_names_the_folder_of_a_store_and_none_of_a_backup() {
+        let hint = |path: &str| StoreError::Damaged { path: path.into(), what: "cut".into() }.hint().expect("there is one");
+        assert!(hint("/data/stipend.db").contains("--data /data`"));
+        assert!(
+            !hint("backup.db").contains("--data") && !hint("/tmp/x/backup.db").contains("--data") && !hint("stipend.db").contains("--data")
+        );
     }
 }
