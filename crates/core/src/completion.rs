@@ -36,9 +36,9 @@ impl Completion {
     /// The head start with which a workload joins its leaf: the part of its expected run time that leads to a completion, in steps, of the
     /// most that its pools give.
     pub(crate) fn head_start(&mut self, pools: &[Pool], workload: &Workload) -> Span {
-        let now = step(&self.records, Kin::from(&*workload.spec), workload.ran);
+        let now = || step(&self.records, Kin::from(&*workload.spec), workload.ran);
         let place = (workload.spec.budget, equals(&workload.spec));
-        let step = if workload.ran > Span::ZERO { now } else { *self.steps.entry(place).or_insert(now) };
+        let step = if workload.ran > Span::ZERO { now() } else { *self.steps.entry(place).or_insert_with(now) };
         let most = workload.all_terms().map(|terms| pools[terms.pool.index()].knobs.head_start_max).max().unwrap_or_default();
         Span(most.0 / STEPS * step)
     }
@@ -49,11 +49,13 @@ impl Completion {
         let given: Vec<(Equals, i64)> = self.steps.range(of_leaf).map(|((_, equals), step)| (*equals, *step)).collect();
         let mut moved = Vec::new();
         for (equals, given) in given {
-            let (family, user) = equals;
-            let now = step(&self.records, Kin { family, user, budget: leaf }, Span::ZERO);
             if !is_waiting(equals) {
                 self.steps.remove(&(leaf, equals));
-            } else if now != given {
+                continue;
+            }
+            let (family, user) = equals;
+            let now = step(&self.records, Kin { family, user, budget: leaf }, Span::ZERO);
+            if now != given {
                 self.steps.insert((leaf, equals), now);
                 moved.push(equals);
             }

@@ -72,8 +72,7 @@ impl Belief {
 
     /// What a level's own outcomes make of what is believed of the one above it.
     fn told(&self, tally: Option<&Tally>) -> Belief {
-        let Some(tally) = tally else { return Belief { spread: self.spread, weight: PRIOR * u64::from(ONE) } };
-        let own = |bucket: usize| [u64::from(tally.completed[bucket]), u64::from(tally.failed[bucket])];
+        let own = |bucket: usize| tally.map_or([0; 2], |tally| [tally.completed[bucket].into(), tally.failed[bucket].into()]);
         let prior = PRIOR * u64::from(ONE);
         let weight = prior + (0..BUCKETS).flat_map(own).sum::<u64>();
         let mut spread = self.spread;
