@@ -279,9 +279,10 @@ pub(crate) fn wait_anew(s: &mut Scheduler, id: WorkloadId, log: &mut Vec<Entry>)
     let workload = s.workloads.get_mut(id.0).expect("checked");
     workload.phase = Phase::Waiting;
     workload.eligible = s.now;
+    workload.estimate = if workload.attempts == 0 { s.waits.estimate(&workload.spec, workload.class, Span::ZERO) } else { None };
     workload.waiting_since = s.now;
     join_queues(&mut s.pools, &mut s.completion, id, workload, &s.tree);
-    log.push(Entry::Eligible { workload: id });
+    log.push(Entry::Eligible { workload: id, estimate: workload.estimate });
 }
 
 fn cancel(s: &mut Scheduler, id: WorkloadId, cause: &StopCause, log: &mut Vec<Entry>) -> Result<(), Rejection> {

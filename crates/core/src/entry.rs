@@ -9,6 +9,7 @@ use crate::id::{BudgetId, LeaseId, NodeId, PoolId, ReservationId, WorkloadId};
 use crate::knobs::Knobs;
 use crate::quantity::{Claim, GpuMs, Gpus, Span, Time};
 use crate::spec::{BudgetSpec, NodeSpec, NodeState, WorkloadSpec};
+use crate::waits::WaitEstimate;
 use std::sync::Arc;
 
 /// GPUs of one node, one bit a GPU.
@@ -194,8 +195,11 @@ pub enum Entry {
     Gap { from: Time },
     /// A submission (or another event) was refused.
     Refused { rejection: Rejection },
-    /// It may start from now on.
-    Eligible { workload: WorkloadId },
+    /// It completed in much less than its earlier attempts took, so it did not begin anew: until then evictions of its leaf's work that
+    /// says so count as if it resumed.
+    Doubted { workload: WorkloadId, budget: BudgetId, until: Time },
+    /// It may start from now on; `estimate` is how long like work waited, if enough is known.
+    Eligible { workload: WorkloadId, estimate: Option<WaitEstimate> },
     /// It may not start for now.
     Held { workload: WorkloadId, why: String },
     /// GPUs were assigned: command the engine to launch it.

@@ -14,6 +14,7 @@ use crate::queue::{LeafQueue, head};
 use crate::record::{Estimate, Kin};
 use crate::scheduler::Scheduler;
 use crate::spec::LeafOrder;
+use crate::waits::{Record, WaitEstimate};
 use crate::workload::{Lease, Phase, Terms, Workload};
 use std::collections::BTreeSet;
 
@@ -102,6 +103,8 @@ pub struct Run {
     pub standings: Vec<BudgetStanding>,
     /// GPU time that would be lost if it were stopped now, as far as is known.
     pub loss: GpuMs,
+    /// Its leaf's word that it begins anew is not believed, and the loss counts as if it resumed.
+    pub doubted: bool,
     /// What tells it to leave and when it must have left, if it is on its way out.
     pub leaving: Option<(By, Time)>,
     /// What stops its promotion, the binding limit first, if it runs before its turn.
@@ -138,7 +141,31 @@ pub struct Prospect {
     pub head_start: Option<Span>,
 }
 
+/// When a workload may start that has not run yet, as like work waited: no promise, and with its record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FirstStart {
+    /// One in ten starts earlier.
+    pub from: Time,
+    /// One in ten starts later.
+    pub to: Time,
+    /// How many waits say so: of like work, those that were as long as its wait is already.
+    pub like: u32,
+    /// How often estimates for work of its class held.
+    pub record: Record,
+}
+
 impl Scheduler {
+    /// When a workload may start that waits for its first start; `None` for others, or where too little is known.
+    pub fn first_start(&self, id: WorkloadId) -> Option<FirstStart> {
+        let workload = self.workloads.get(id.0).filter(|workload| workload.attempts == 0)?;
+        if matches!(workload.phase, Phase::Held { .. }) {
+            return None;
+        }
+        let WaitEstimate { from, to, like } = self.waits.estimate(&workload.spec, workload.class, self.now - workload.eligible)?;
+        let (from, to) = (workload.eligible + from, workload.eligible + to);
+        Some(FirstStart { from, to, like, record: self.waits.record(workload.class) })
+    }
+
     /// What the past says of a live workload now; `None` if it has ended or never was.
     pub fn prospect(&self, id: WorkloadId) -> Option<Prospect> {
         let workload = self.workloads.get(id.0)?;
@@ -232,6 +259,7 @@ impl Scheduler {
             protected_until: lease.protected_until,
             standings: path,
             loss: workload.expected_loss(lease, self.now, pool.knobs.restart_cost),
+            doubted: lease.doubted,
             leaving: lease.stop.as_ref().map(|stop| (stop.cause.by(), stop.stop_by())),
             turn: self.explain(id).map_or(Vec::new(), |explanation| explanation.pools.into_iter().flat_map(|pool| pool.blockers).collect()),
             takers: if lease.stop.is_some() { Vec::new() } else { self.takers(workload, lease, &mut pool, &mut standings) },

@@ -4,6 +4,7 @@ use crate::apply::{drain, node_changed, recount};
 use crate::changeset::{follow, keep_closed};
 use crate::claim;
 use crate::completion::learn;
+use crate::doubt;
 use crate::entry::{By, ChargeKind, Entry, Licence, Occupancy, Outcome, Placement, Slot, Unreserved};
 use crate::event::Exit;
 use crate::explain::Why;
@@ -67,6 +68,7 @@ pub(crate) fn start(
         past_contract: false,
         last_checkpoint: None,
         input: false,
+        doubted: s.doubts.is_doubted(workload, now),
         stop: None,
         first_right: false,
         timer: Time::MAX,
@@ -140,6 +142,10 @@ pub(crate) fn running(s: &mut Scheduler, id: LeaseId, log: &mut Vec<Entry>) {
     let lease = workload.lease_mut().expect("checked");
     lease.running = Some(now);
     lease.silent.clear();
+    if id.attempt == 1 {
+        s.waits.first_ran(workload, now);
+    }
+    let lease = workload.lease_mut().expect("checked");
     // Who was told to stop while starting gets no protection any more.
     let protected = lease.occupancy == Occupancy::Allocated && lease.stop.is_none();
     let protected_until = protected.then(|| protect(pool, id.workload, workload, now));
@@ -404,8 +410,9 @@ pub(crate) fn end_lease(s: &mut Scheduler, id: LeaseId, exit: Exit, log: &mut Ve
 /// Requeues a workload whose attempt was cut short and that can go on, or forgets one that is over.
 fn after_end(s: &mut Scheduler, id: WorkloadId, lease: &Lease, outcome: Outcome, log: &mut Vec<Entry>) {
     let now = s.now;
-    let workload = s.workloads.get_mut(id.0).expect("it is live");
     let ran = lease.running.map_or(Span::ZERO, |running| now - running);
+    doubt::attempt_ended(s, id, lease, ran, outcome, log);
+    let workload = s.workloads.get_mut(id.0).expect("it is live");
     workload.ran = workload.ran + ran;
     let can_go_on = workload.spec.on_preempt != OnPreempt::End || lease.running.is_none();
     let cut_short = matches!(outcome, Outcome::Preempted | Outcome::NodeLost | Outcome::StartTimeout);

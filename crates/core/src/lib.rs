@@ -18,6 +18,7 @@ mod demand;
 #[cfg(test)]
 mod dice;
 mod digest;
+mod doubt;
 pub mod entry;
 pub mod event;
 mod eviction;
@@ -44,6 +45,7 @@ mod session;
 pub mod spec;
 mod submit;
 mod table;
+pub mod waits;
 mod window;
 mod workload;
 

@@ -4,6 +4,7 @@ use crate::budget::BudgetTree;
 use crate::completion::Completion;
 use crate::cycle;
 use crate::digest::Digest;
+use crate::doubt::Doubts;
 use crate::entry::Entry;
 use crate::event::{Event, Rejection};
 use crate::explain::{Blocker, Explanation, PoolExplanation};
@@ -15,6 +16,7 @@ use crate::pool::Pool;
 use crate::quantity::{Standing, Time};
 use crate::submit::{check_in_pool, contract};
 use crate::table::Table;
+use crate::waits::Waits;
 use crate::workload::{Phase, Workload};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -29,6 +31,10 @@ pub struct Scheduler {
     pub(crate) workloads: Table<Workload>,
     /// What became of ended work, and what that gives to work that waits.
     pub(crate) completion: Completion,
+    /// Whose `restart` is not believed.
+    pub(crate) doubts: Doubts,
+    /// How long work waited, and what that says of work that waits.
+    pub(crate) waits: Waits,
     /// The lowest workload number that was never used.
     pub(crate) next_workload: u32,
     /// The lowest reservation number that was never used.
@@ -51,6 +57,8 @@ impl Scheduler {
             pools: Vec::new(),
             workloads: Table::default(),
             completion: Completion::default(),
+            doubts: Doubts::default(),
+            waits: Waits::default(),
             next_workload: 0,
             next_reservation: 0,
             node_pools: Vec::new(),
@@ -196,7 +204,7 @@ impl Scheduler {
     /// A number that is equal for equal states: for replay and double-run checks.
     pub fn digest(&self) -> u64 {
         let mut digest = Digest::default();
-        (self.now, &self.tree, &self.completion, self.next_workload, self.next_reservation).hash(&mut digest);
+        (self.now, &self.tree, &self.completion, &self.doubts, &self.waits, self.next_workload, self.next_reservation).hash(&mut digest);
         for (id, workload) in self.workloads.iter() {
             (id, workload).hash(&mut digest);
         }

@@ -136,7 +136,7 @@ impl Gang {
 }
 
 /// The pools a workload accepts: at least one, the one it likes best first.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Pools {
     /// The one it likes best.

@@ -76,6 +76,7 @@ pub(crate) fn submit(s: &mut Scheduler, id: WorkloadId, spec: &Arc<WorkloadSpec>
         others,
         class,
         eligible: s.now,
+        estimate: s.waits.estimate(spec, class, Span::ZERO),
         waiting_since: s.now,
         head_start: Span::ZERO,
         ran: Span::ZERO,
@@ -89,10 +90,10 @@ pub(crate) fn submit(s: &mut Scheduler, id: WorkloadId, spec: &Arc<WorkloadSpec>
     };
     join_queues(&mut s.pools, &mut s.completion, id, &mut workload, &s.tree);
     session::list(&mut s.pools, id, &workload, true);
+    log.push(entry);
+    log.push(Entry::Eligible { workload: id, estimate: workload.estimate });
     s.workloads.insert(id.0, workload);
     s.next_workload = id.0 + 1;
-    log.push(entry);
-    log.push(Entry::Eligible { workload: id });
     Ok(())
 }
 
@@ -242,6 +243,7 @@ pub(crate) fn withdraw(s: &mut Scheduler, id: WorkloadId, cause: &StopCause, log
         _ => {}
     }
     session::list(&mut s.pools, id, &workload, false);
+    s.waits.given_up(&workload, s.now);
     let by = cause.by();
     log.push(Entry::Ended { workload: id, attempt: None, outcome: Outcome::Cancelled, lost: GpuMs(0), by });
 }

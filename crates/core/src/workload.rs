@@ -8,6 +8,7 @@ use crate::quantity::{GpuMs, Gpus, Span, Time};
 use crate::queue::ShapeId;
 use crate::reservation::choice::Stake;
 use crate::spec::{OnPreempt, WorkloadSpec};
+use crate::waits::WaitEstimate;
 use std::sync::Arc;
 
 /// What a workload is to one of the pools that it accepts.
@@ -42,6 +43,8 @@ pub(crate) struct Workload {
     pub class: Class,
     /// Since when it may start; kept over requeues.
     pub eligible: Time,
+    /// How long it would wait for its first start, as was said when it became eligible.
+    pub estimate: Option<WaitEstimate>,
     /// Since when it has waited for its next lease.
     pub waiting_since: Time,
     /// How much longer it counts as eligible in a leaf whose order is by completion; else nothing. Set before it joins a queue.
@@ -116,6 +119,8 @@ pub(crate) struct Lease {
     pub stop: Option<Stop>,
     /// Its claimant went away after it was signalled: it has first right to its GPUs.
     pub first_right: bool,
+    /// It says that it begins anew, and that is not believed.
+    pub doubted: bool,
     /// The earliest timer that is set for it.
     pub timer: Time,
 }
@@ -259,9 +264,14 @@ impl Workload {
         self.spec.time_limit.map(|limit| limit - self.ran)
     }
 
+    /// Whether what a lease did is taken to outlast a preemption.
+    pub(crate) fn is_taken_to_resume(&self, lease: &Lease) -> bool {
+        self.spec.on_preempt == OnPreempt::Resume || lease.doubted
+    }
+
     /// Since when a lease's progress is at stake: its last bank, as far as the core knows.
     pub(crate) fn at_stake_since(&self, lease: &Lease, now: Time) -> Time {
-        if self.spec.on_preempt != OnPreempt::Resume {
+        if !self.is_taken_to_resume(lease) {
             return lease.started;
         }
         if let Some(at) = lease.last_checkpoint {
@@ -299,7 +309,7 @@ impl Workload {
     pub(crate) fn stake(&self, workload: WorkloadId, lease: &Lease, gpus: Gpus) -> Stake {
         let since = lease.last_checkpoint.or(lease.running).unwrap_or(lease.started);
         let every = self.spec.checkpoint_every.unwrap_or(self.terms.contract);
-        let resumes = self.spec.on_preempt == OnPreempt::Resume && every > Span::ZERO;
+        let resumes = self.is_taken_to_resume(lease) && every > Span::ZERO;
         let since = if resumes { since } else { lease.started };
         let ends = self.ends_latest(lease);
         Stake { workload, gpus, gang: self.spec.gang.gpus(), since, every: resumes.then_some(every), ends }

@@ -76,6 +76,9 @@ pub struct PolicyResult {
     pub useful_gpu_hours: f64,
     /// Reservations given and kept.
     pub promises: Option<Promises>,
+    /// Estimates of first waits, and how often they held.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub estimates: Option<Estimates>,
     /// Workloads submitted.
     pub submitted: u64,
     /// Workloads done.
@@ -201,6 +204,15 @@ pub struct WaitsByClass {
     pub unallocated: Waits,
     /// Allocated work that had run, from its requeue to its running again.
     pub requeued: Waits,
+}
+
+/// Estimates: how long work was said to wait for its first start. A range means to hold for eight in ten.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Estimates {
+    /// How many; of work that was given up before its range was over nothing is known, and it does not count.
+    pub given: u64,
+    /// Started within the range.
+    pub held: u64,
 }
 
 /// Reservations: starts promised at the latest.

@@ -42,7 +42,7 @@ impl Service {
                 let pool = self.labels().pool(pool);
                 self.change(workload, |view| (view.min_runtime_ms, view.pool) = (min_runtime.0, pool));
             }
-            Entry::Eligible { workload } => {
+            Entry::Eligible { workload, .. } => {
                 self.waits(workload);
                 self.change(workload, |view| view.why = None);
             }
@@ -228,8 +228,9 @@ fn gpus(bits: u64) -> Vec<u8> {
 fn workload_of(entry: &Entry) -> Option<WorkloadId> {
     match entry {
         Entry::Submitted { workload, .. }
-        | Entry::Eligible { workload }
+        | Entry::Eligible { workload, .. }
         | Entry::Held { workload, .. }
+        | Entry::Doubted { workload, .. }
         | Entry::Reserved { workload, .. }
         | Entry::Unreserved { workload, .. }
         | Entry::Ended { workload, .. }

@@ -10,6 +10,7 @@ use crate::wire::workload::{State, Submission, Workload};
 use std::collections::HashMap;
 use stipend_core::id::{PoolId, WorkloadId};
 use stipend_core::quantity::Standing;
+use stipend_sim::explain::StartEstimate;
 
 /// With more workloads than this an explanation at each submission would cost too much; it is asked for by itself.
 const EXPLAINED_MAX: usize = 2_000;
@@ -170,6 +171,9 @@ impl Service {
             };
             format!("{place}it waits: {blocker}{ahead}{date}")
         };
-        explanation.pools.iter().map(of_pool).collect()
+        let is_promised = explanation.pools.iter().any(|pool| pool.latest_start.is_some());
+        let start = self.scheduler.first_start(WorkloadId(id)).filter(|_| !is_promised);
+        let estimate = start.map(|start| format!("an estimate: {}", StartEstimate::new(&start, &labels).text()));
+        explanation.pools.iter().map(of_pool).chain(estimate).collect()
     }
 }

@@ -42,6 +42,8 @@ pub enum Law {
     Standing,
     /// An eviction by `share` or `tree` loses no more than it is worth.
     WorthIt,
+    /// Work that says it begins anew is doubted when a completion shows that it did not, for a lookback, and only then.
+    Doubt,
     /// Every preemption with a claimant buys the start that it names.
     NamedStart,
     /// No victim starts again before its claimant started or went away.
@@ -106,6 +108,7 @@ pub struct Summary {
     pub standings_compared: u64,
     pub standings_skipped: u64,
     pub losses_compared: u64,
+    pub doubts: u64,
     pub express_checks: u64,
     pub holds: u64,
     pub holds_started: u64,
@@ -211,7 +214,11 @@ impl fmt::Display for Summary {
         )?;
         writeln!(f, "{} preemptions ({} for a claimant)", self.preemptions, self.preemptions_for_claimants)?;
         writeln!(f, "{} comparisons of standings recomputed, {} skipped", self.standings_compared, self.standings_skipped)?;
-        writeln!(f, "{} plans whose loss must be worth it, {} placements on express nodes", self.losses_compared, self.express_checks)?;
+        writeln!(
+            f,
+            "{} plans whose loss must be worth it, {} doubts, {} placements on express nodes",
+            self.losses_compared, self.doubts, self.express_checks
+        )?;
         writeln!(f, "{} holds, {} ended in their start; {} promised starts or moves", self.holds, self.holds_started, self.promises)?;
         writeln!(
             f,

@@ -121,6 +121,7 @@ impl Auditor {
         self.check_open(id, "starts");
         self.check_entry(id, line.licence, &slots);
         self.begin_lease(id, line, slots, charged_to);
+        self.begin_in_doubt(id);
         if is_early {
             // It waits for its turn where it runs.
             self.ask(id, |other| Some(other) == pool);
@@ -148,6 +149,7 @@ impl Auditor {
             contract: workload.contract(),
             start_timeout,
             last_checkpoint: None,
+            is_doubted: false,
             plan: None,
             stopping_since: None,
             is_start_timed_out: false,
@@ -258,12 +260,14 @@ impl Auditor {
         let Phase::Leased(lease) = std::mem::replace(&mut workload.phase, phase) else { return };
         let gpus = workload.counted(lease.occupancy);
         let overstayed = lease.stopping_since.is_some_and(|since| now > since + lease.stop_grace);
-        workload.ran += lease.running_since.map_or(0, |since| now - since);
+        let ran = lease.running_since.map_or(0, |since| now - since);
+        workload.ran += ran;
         if outcome == Outcome::NodeLost || lease.is_struck {
             // The infrastructure ended it, whoever was to have its GPUs.
             workload.barred_by = None;
         }
         workload.was_early = workload.is_allocated() && lease.occupancy == Occupancy::Unallocated;
+        self.note_run(id, lease.attempt, outcome, ran);
         self.ask(id, |_| false);
         self.world.planned.remove(&id);
         self.world.assign(&lease.slots, None, now);

@@ -30,7 +30,7 @@ impl Auditor {
     fn at_stake(&self, victim: Id) -> i64 {
         let (now, workload) = (self.now(), &self.world.workloads[&victim]);
         let lease = self.world.lease(victim).expect("leased");
-        if workload.asked.on_preempt != OnPreempt::Resume {
+        if workload.asked.on_preempt != OnPreempt::Resume && !lease.is_doubted {
             return now - lease.since;
         }
         // What reports nothing banks at each multiple of the interval that it stated, or of its contract.

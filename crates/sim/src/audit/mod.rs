@@ -7,6 +7,7 @@
 
 mod closed;
 mod credit;
+mod doubt;
 mod early;
 mod findings;
 mod gap;
@@ -68,6 +69,8 @@ struct Instant {
     planned: BTreeMap<Id, Vec<(Id, Licence)>>,
     /// By claimant, what the victims that must be worth it lose in all, and what they may.
     losses: BTreeMap<Id, (i128, i128)>,
+    /// Completions that show that a workload did not begin anew.
+    doubts: BTreeSet<Id>,
     opened: BTreeSet<Id>,
     /// Holds that ended in this instant, in their start or otherwise.
     closed: BTreeMap<Id, Hold>,
@@ -118,6 +121,7 @@ impl Auditor {
             LogEvent::Submitted(submitted) => self.submitted(submitted),
             LogEvent::Refused(_) => {}
             LogEvent::Gap(gap) => self.gap(gap),
+            LogEvent::Doubted(doubted) => self.doubted(doubted),
             LogEvent::Eligible(eligible) => self.eligible(eligible),
             LogEvent::Held(held) => self.held(held),
             LogEvent::Started(started) => self.started(started),
@@ -187,6 +191,7 @@ impl Auditor {
         self.check_signals();
         self.check_holds();
         self.check_losses();
+        self.check_doubts();
         self.check_lapses();
         self.check_plans();
         self.check_promises();

@@ -17,6 +17,8 @@ pub(super) struct World {
     pub(super) budgets: Table<Budget>,
     pub(super) workloads: HashMap<Id, Workload>,
     pub(super) holds: BTreeMap<Id, Hold>,
+    /// Until when a leaf is not believed that its work begins anew.
+    pub(super) doubted: BTreeMap<usize, i64>,
     /// Workloads whose lease is to be preempted.
     pub(super) planned: BTreeSet<Id>,
     /// Budgets by pool and path: they may move, and keep their numbers.
@@ -142,6 +144,8 @@ pub(super) struct Lease {
     /// The pool's start timeout when it started; a knob that changes later may count or not.
     pub(super) start_timeout: i64,
     pub(super) last_checkpoint: Option<i64>,
+    /// It says that it begins anew, and is not believed.
+    pub(super) is_doubted: bool,
     pub(super) plan: Option<Plan>,
     pub(super) stopping_since: Option<i64>,
     pub(super) stop_grace: i64,

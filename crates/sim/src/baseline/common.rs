@@ -178,7 +178,7 @@ impl<Q: Queue> Baseline<Q> {
         let homes = accepted.iter().map(|terms| (terms.pool, terms.min_runtime)).collect();
         let (others, skipped) = (accepted[1..].into(), skipped.into());
         log.push(Entry::Submitted { workload: id, spec: spec.clone(), pool, charged_gpus, min_runtime, class, others, skipped });
-        log.push(Entry::Eligible { workload: id });
+        log.push(Entry::Eligible { workload: id, estimate: None });
         self.book.submit(id, spec, homes);
         self.enqueue(id);
         Ok(())
@@ -238,7 +238,7 @@ impl<Q: Queue> Baseline<Q> {
         }
         self.book.set_phase(id, Phase::Waiting);
         self.enqueue(id);
-        log.push(Entry::Eligible { workload: id });
+        log.push(Entry::Eligible { workload: id, estimate: None });
         Ok(())
     }
 

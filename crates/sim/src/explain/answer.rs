@@ -1,6 +1,7 @@
 //! An explanation as `stipend sim explain --format json` prints it, field by field. Times are since the scenario's start.
 
 use super::past::Past;
+use super::start::StartEstimate;
 use crate::log::licence;
 use crate::log::line::Licence;
 use crate::scenario::Scenario;
@@ -103,6 +104,9 @@ pub struct Waiting {
     pub attempts: u32,
     /// In each pool that it names, in its order; where its GPUs are held already, in that one.
     pub pools: Vec<WaitingIn>,
+    /// When it may start for the first time, if no start is promised and enough is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub estimate: Option<StartEstimate>,
     /// What would start it now, the change that is closest first.
     pub counterfactuals: Vec<Counterfactual>,
 }
@@ -218,6 +222,9 @@ pub struct Running {
     pub standings: Vec<Standing>,
     /// What would be lost if it were stopped now, as far as the scheduler knows.
     pub loss_gpu_hours: f64,
+    /// Whether it says that it begins anew and is not believed, so that the loss counts as if it resumed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_doubted: bool,
     /// Why it is on its way out, if it is.
     pub leaving: Option<String>,
     /// When it must have left.
@@ -315,7 +322,11 @@ impl Explained {
     fn present(scheduler: &Scheduler, at: Time, id: WorkloadId, names: &dyn Names) -> Explained {
         let (mut waiting, mut running) = (None, None);
         match scheduler.inquire(id) {
-            Some(Answer::Waiting(wait)) => waiting = Some(Waiting::new(&wait, names)),
+            Some(Answer::Waiting(wait)) => {
+                let is_promised = wait.pools.iter().any(|pool| pool.explanation.latest_start.is_some());
+                let estimate = scheduler.first_start(id).filter(|_| !is_promised).map(|start| StartEstimate::new(&start, names));
+                waiting = Some(Waiting { estimate, ..Waiting::new(&wait, names) });
+            }
             Some(Answer::Running(run)) => running = Some(Running::new(&run, at, names)),
             None => {}
         }
@@ -385,6 +396,7 @@ impl Waiting {
             since_ms: wait.since.0,
             attempts: wait.attempts,
             pools: wait.pools.iter().map(|there| WaitingIn::new(there, names)).collect(),
+            estimate: None,
             counterfactuals: wait.counterfactuals.iter().map(|one| Counterfactual::new(one, first, several, names)).collect(),
         }
     }
@@ -459,6 +471,7 @@ impl Running {
             is_protected: run.protected_until.is_some_and(|until| at < until),
             standings: standings(&run.standings, names),
             loss_gpu_hours: gpu_hours(run.loss),
+            is_doubted: run.doubted,
             leaving: run.leaving.as_ref().map(|(by, _)| by.text(names)),
             leaving_by: run.leaving.as_ref().map(|(_, at)| names.time(*at)),
             turn: run.turn.iter().map(|blocker| blocker.text(run.pool, names)).collect(),

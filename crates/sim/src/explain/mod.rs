@@ -5,6 +5,7 @@
 mod answer;
 mod history;
 mod past;
+mod start;
 mod text;
 
 pub use answer::{
@@ -16,6 +17,7 @@ use crate::scenario::Scenario;
 use crate::scenario::overrides::nearest;
 use history::History;
 pub use past::Past;
+pub use start::StartEstimate;
 use stipend_core::Scheduler;
 use stipend_core::event::Event;
 use stipend_core::explain::Names;

@@ -72,6 +72,11 @@ impl Past {
             LogEvent::Reserved(of) => format!("promised to start by {} at the latest", time(of.latest_start_ms)),
             LogEvent::Unreserved(_) => "its promise is over".into(),
             LogEvent::Ended(of) => self.ended(at, of, names),
+            LogEvent::Doubted(of) => format!(
+                "it did not begin anew after its preemptions: until {} evictions of {} count as if all resumed",
+                time(of.until_ms),
+                of.budget
+            ),
             LogEvent::Requeued(_) => {
                 self.ended = None;
                 "waits again".into()

@@ -158,6 +158,9 @@ impl Waiting {
         for there in &self.pools {
             there.say(several, page);
         }
+        if let Some(estimate) = &self.estimate {
+            page.say("estimate", &estimate.text());
+        }
         for (number, one) in self.counterfactuals.iter().enumerate() {
             page.say(if number == 0 { "instead" } else { "" }, &one.text);
         }
@@ -288,6 +291,9 @@ impl Running {
             page.say("", "(of each leaf the workload that goes first; a licence alone takes nothing: the GPUs must fit and be needed)");
         }
         page.say("loss", &format!("{:.2} GPU-h would be lost if it were stopped now, as far as the scheduler knows", self.loss_gpu_hours));
+        if self.is_doubted {
+            page.say("", "(counted as if it resumed: work of its leaf that said it begins anew did not)");
+        }
     }
 }
 

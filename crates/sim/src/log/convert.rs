@@ -49,9 +49,14 @@ pub fn event(entry: &Entry, names: &dyn Names) -> LogEvent {
                 ..submitted(*workload, spec, &first, *class, names)
             })
         }
+        Entry::Doubted { workload: id, budget, until } => {
+            LogEvent::Doubted(Doubted { workload: workload(id), budget: names.budget(*budget), until_ms: ms(*until) })
+        }
         Entry::Gap { from } => LogEvent::Gap(Gap { from_ms: ms(*from) }),
         Entry::Refused { rejection } => LogEvent::Refused(Refused { why: Refusal { rejection, names }.to_string() }),
-        Entry::Eligible { workload: id } => LogEvent::Eligible(Eligible { workload: workload(id) }),
+        Entry::Eligible { workload: id, estimate } => {
+            LogEvent::Eligible(Eligible { workload: workload(id), estimate_ms: estimate.map(|of| [of.from.0, of.to.0]) })
+        }
         Entry::Held { workload: id, why } => LogEvent::Held(Held { workload: workload(id), why: why.clone() }),
         Entry::Started { lease, pool: in_pool, occupancy, placement: slots, licence: by, why } => {
             let (workload, attempt) = of(lease);

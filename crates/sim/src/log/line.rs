@@ -60,6 +60,7 @@ events! {
     "budgets" Budgets,
     "submitted" Submitted,
     "gap" Gap,
+    "doubted" Doubted,
     "refused" Refused,
     "eligible" Eligible,
     "held" Held,
@@ -260,10 +261,21 @@ pub struct Refused {
     pub why: String,
 }
 
+/// It did not begin anew after a preemption, as it had said: until then the loss of its leaf's work that says so counts as if it resumed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Doubted {
+    pub workload: String,
+    pub budget: String,
+    pub until_ms: i64,
+}
+
 /// It may start from now on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Eligible {
     pub workload: String,
+    /// How long like work waited for its first start: one in ten less than the first, one in ten longer than the second.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub estimate_ms: Option<[i64; 2]>,
 }
 
 /// It may not start for now.

@@ -38,6 +38,7 @@ pub(super) fn check(line: &Line) -> Result<(), String> {
             time("to_ms", *to_ms)?;
             within("gpu_ms", *gpu_ms, (-GPU_MS_MAX, GPU_MS_MAX))
         }
+        LogEvent::Doubted(doubted) => time("until_ms", doubted.until_ms),
         LogEvent::Gap(gap) => time("from_ms", gap.from_ms),
         LogEvent::Granted(granted) => within("gpu_ms", granted.gpu_ms, (-GPU_MS_MAX, GPU_MS_MAX)),
         LogEvent::Refused(_)

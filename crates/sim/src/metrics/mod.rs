@@ -7,6 +7,7 @@
 //! Floating point appears in [`crate::result`] only.
 
 mod delivery;
+mod estimates;
 mod figures;
 pub mod hours;
 mod nodes;
@@ -22,6 +23,7 @@ mod waits;
 use crate::job::Job;
 use crate::observer::Observer;
 use delivery::{Change, Delivery};
+use estimates::EstimateLog;
 use nodes::Nodes;
 use promises::PromiseLog;
 use roster::{Phase, Roster, Row};
@@ -98,6 +100,7 @@ pub struct Metrics {
     announced: BTreeMap<WorkloadId, Span>,
     waits: WaitLogs,
     promises: PromiseLog,
+    estimates: EstimateLog,
     counts: Counts,
 }
 
@@ -115,6 +118,7 @@ impl Metrics {
             announced: BTreeMap::new(),
             waits: WaitLogs::default(),
             promises: PromiseLog::default(),
+            estimates: EstimateLog::default(),
             counts: Counts::default(),
         }
     }
@@ -265,6 +269,7 @@ impl Metrics {
 
     /// All members run: a wait is over.
     fn running(&mut self, at: Time, lease: LeaseId) {
+        self.estimates.ran(at, lease.workload);
         let Some(row) = self.roster.get_mut(lease.workload) else { return };
         row.running = Some(at);
         if !row.early {
@@ -444,12 +449,18 @@ impl Observer for Metrics {
                 let homes = if others.len() == 0 { Box::default() } else { std::iter::once(first).chain(others).collect() };
                 self.submitted(at, *workload, spec.budget, *class, first, homes);
             }
-            Entry::Eligible { workload } => self.eligible(at, *workload),
+            Entry::Eligible { workload, estimate } => {
+                self.eligible(at, *workload);
+                self.estimates.eligible(at, *workload, estimate.filter(|_| self.counts(at)));
+            }
             Entry::Held { workload, .. } => self.held(at, *workload),
             Entry::Started { lease, pool, occupancy, placement, .. } => self.started(at, *lease, *pool, *occupancy, placement),
             Entry::Promoted { lease, .. } => self.promoted(at, *lease),
             Entry::Running { lease, .. } => self.running(at, *lease),
-            Entry::Ended { workload, outcome, .. } => self.ended(at, *workload, *outcome),
+            Entry::Ended { workload, outcome, .. } => {
+                self.estimates.over(at, *workload);
+                self.ended(at, *workload, *outcome);
+            }
             Entry::Requeued { workload } => self.requeued(at, *workload),
             Entry::Reserved { reservation, workload, latest_start, .. } => {
                 let row = self.roster.get_mut(*workload).map(|row| row.waiting_since);
@@ -489,6 +500,7 @@ impl Observer for Metrics {
         self.advance(at);
         self.books.iter_mut().for_each(|books| books.delivery.advance_all(at));
         self.promises.end(at);
+        self.estimates.end(at);
         for row in self.roster.take() {
             match row.phase {
                 Phase::Waiting | Phase::Leased if !row.ran && (row.early || row.phase == Phase::Waiting) => {

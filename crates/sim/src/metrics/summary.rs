@@ -1,6 +1,7 @@
 //! From exact sums to the result: the only place where figures become floating point.
 
 use super::delivery::Meter;
+use super::estimates::EstimateLog;
 use super::figures::{Score, Sums, arrears};
 use super::hours::Fine;
 use super::promises::PromiseLog;
@@ -8,7 +9,7 @@ use super::totals::Totals;
 use super::waits::{SlowdownLog, WaitLog};
 use super::{Books, Metrics, PoolWindow, Truth};
 use crate::percentile::nearest_rank;
-use crate::result::{Arrears, BudgetResult, PolicyResult, PoolResult, Promises, Slowdown, Slowdowns, Waits, WaitsByClass};
+use crate::result::{Arrears, BudgetResult, Estimates, PolicyResult, PoolResult, Promises, Slowdown, Slowdowns, Waits, WaitsByClass};
 use std::time::Duration;
 use stipend_core::quantity::{Claim, GpuMs, Span};
 
@@ -55,6 +56,7 @@ impl Metrics {
             lost_gpu_hours: gpu_hours(lost),
             useful_gpu_hours: gpu_hours(truth.useful),
             promises: promises(&self.promises),
+            estimates: estimates(&self.estimates),
             submitted: counts.submitted,
             completed: counts.completed,
             failed: counts.failed,
@@ -187,6 +189,11 @@ fn promises(log: &PromiseLog) -> Option<Promises> {
         time_to_promise_p50_s: at(50),
         time_to_promise_p90_s: at(90),
     })
+}
+
+/// `None` where no estimate was given.
+fn estimates(log: &EstimateLog) -> Option<Estimates> {
+    (log.given > 0).then_some(Estimates { given: log.given, held: log.held })
 }
 
 fn waits(mut log: WaitLog) -> Waits {

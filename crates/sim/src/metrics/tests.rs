@@ -84,7 +84,7 @@ impl Tape {
         };
         self.0.job(WorkloadId(workload), &job);
         self.say(at, submitted(WorkloadId(workload), spec, Gpus(gpus), class));
-        self.say(at, Entry::Eligible { workload: WorkloadId(workload) })
+        self.say(at, Entry::Eligible { workload: WorkloadId(workload), estimate: None })
     }
 
     /// Starts and runs at once.
@@ -271,7 +271,10 @@ fn waits_that_never_ended_and_waits_after_a_requeue() {
     tape.end(10, 2, 1, Outcome::Preempted).say(10, requeued(2)).start(15, 1, 2, 4).start(16, 2, 2, 4);
     tape.end(20, 1, 2, Outcome::Preempted).say(20, requeued(1));
     // Held for a while: only the time since its release counts.
-    tape.submit(20, 4, B, 1, Class::Debug).say(20, held(4)).say(50, Entry::Eligible { workload: WorkloadId(4) }).start(51, 4, 1, 1);
+    tape.submit(20, 4, B, 1, Class::Debug)
+        .say(20, held(4))
+        .say(50, Entry::Eligible { workload: WorkloadId(4), estimate: None })
+        .start(51, 4, 1, 1);
     tape.submit(20, 5, B, 1, Class::Largest).end(25, 5, 0, Outcome::Cancelled);
     let result = tape.finish(60);
     let waits = result.waits;

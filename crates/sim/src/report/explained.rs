@@ -48,6 +48,9 @@ pub(crate) fn explained(label: &str, under: Option<&str>) -> Option<&'static str
             "Starts that were promised to the largest gangs at the latest, and how many of them came by then. The rest is open, or lost its nodes."
         }
         (Some("promises/kept"), "given p50/90") => "How long they had waited for their promise: half of them at most, nine of ten.",
+        (None, "estimates held") => {
+            "How many of the estimates held that were given when a workload became eligible: a range of waits, made to hold for eight in ten."
+        }
         (None, "preemptions") => "Runs stopped so that others could start, most of them without a contract, or for the repair of a host.",
         (None, "lost GPU-hours") => "The same as the row `lost`, in GPU-hours.",
         (None, "completed") => "Workloads that were done.",

@@ -63,6 +63,7 @@ pub(super) const ROWS: &[(&str, Content)] = &[
     ("  largest", Content::Figures(Unit::Number, Better::Lower, |p| slowdown(&p.slowdown.largest))),
     ("promises/kept", Content::Figures(Unit::Count, Better::Neither, promises)),
     ("  given p50/90", Content::Figures(Unit::Seconds, Better::Lower, times_to_promise)),
+    ("estimates held", Content::Figures(Unit::Percent, Better::Neither, |p| vec![p.estimates.map(|of| of.held as f64 / of.given as f64)])),
     ("preemptions", Content::Figures(Unit::Count, Better::Lower, |p| vec![Some(p.preemptions as f64)])),
     ("lost GPU-hours", Content::Figures(Unit::GpuHours, Better::Lower, |p| vec![Some(p.lost_gpu_hours)])),
     ("completed", Content::Figures(Unit::Count, Better::Higher, |p| vec![Some(p.completed as f64)])),

@@ -69,6 +69,7 @@ fn policy(name: &str, owed: f64, useful: f64, debug_p90: f64) -> PolicyResult {
         lost_gpu_hours: (1.0 - useful) * 737_280.0,
         useful_gpu_hours: useful * 737_280.0,
         promises: None,
+        estimates: None,
         submitted: 40_000,
         completed: 39_000,
         failed: 12,

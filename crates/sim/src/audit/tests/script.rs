@@ -127,7 +127,7 @@ impl Script {
         };
         change(&mut line);
         self.add(LogEvent::Submitted(line));
-        self.add(LogEvent::Eligible(Eligible { workload: workload.into() }))
+        self.add(LogEvent::Eligible(Eligible { workload: workload.into(), estimate_ms: None }))
     }
 
     /// Starts with a contract on free GPUs.
