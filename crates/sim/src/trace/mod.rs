@@ -24,6 +24,7 @@ mod stems;
 mod swf;
 
 use crate::family::{Family, size_class};
+use crate::harmless::harmless;
 use builder::Builder;
 use input::Input;
 use outcome::Outcome;
@@ -201,7 +202,7 @@ impl Trace {
     /// Reads a trace; an error is one of the header or of the medium, never of a single row.
     pub fn read(input: impl Read, reading: Reading) -> Result<Trace, String> {
         let read = || form::read(&mut Input::open(input).map_err(|error| error.to_string())?, reading);
-        read().map_err(|message| message.lines().map(builder::harmless).collect::<Vec<_>>().join("\n"))
+        read().map_err(|message| message.lines().map(harmless).collect::<Vec<_>>().join("\n"))
     }
 
     /// Takes out the rows for which `why` has a reason; each reason is kept once, with how many rows it concerns.
