@@ -251,7 +251,8 @@ impl Builder {
             let latest = latest.saturating_sub(base);
             trace.rows.iter_mut().filter(|row| row.outcome == Outcome::Running).for_each(|row| still_running(row, latest, counts_runs));
         }
-        trace.epoch_ms = trace.epoch_ms.map(|epoch| epoch.saturating_add(base));
+        // Without a row nothing has a date.
+        trace.epoch_ms = trace.epoch_ms.filter(|_| !trace.rows.is_empty()).map(|epoch| epoch.saturating_add(base));
         if !sorted {
             trace.settle();
         }
