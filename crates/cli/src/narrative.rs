@@ -1,8 +1,8 @@
 //! The event log in words: one sentence a line, with the reason that the line holds.
 
 use crate::moment::{clock, long};
-use crate::table::printable;
 use serde_json::Value;
+use stipend_sim::harmless::harmless;
 
 /// The line with its time before it.
 pub(crate) fn line(line: &Value, told: &str, now_ms: i64) -> String {
@@ -48,7 +48,7 @@ pub(crate) fn tell(line: &Value, all: bool) -> Option<String> {
         _ if all => format!("{}: {line}", fields.text("event")),
         _ => return None,
     };
-    Some(printable(&told))
+    Some(harmless(&told))
 }
 
 fn submitted(fields: &Fields) -> String {

@@ -1,5 +1,6 @@
 //! Tables without ornament that fit the terminal: one row, one line, and a reason below it where there is no room beside.
 
+use stipend_sim::harmless::harmless;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// Blanks between columns.
@@ -41,7 +42,7 @@ impl Table {
     /// Adds a row, one cell a column.
     pub(crate) fn row<const N: usize>(&mut self, cells: [String; N]) {
         assert_eq!(N, self.columns.len(), "one cell a column");
-        self.rows.push(cells.iter().map(|cell| printable(cell)).collect());
+        self.rows.push(cells.iter().map(|cell| harmless(cell)).collect());
     }
 
     /// The whole table, no line wider than `width`, if there is a width.
@@ -93,11 +94,6 @@ impl Table {
     }
 }
 
-/// What others wrote, without what would move a terminal's cursor.
-pub(crate) fn printable(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
-}
-
 /// The text, cut at the end if it is wider.
 fn cut(text: &str, width: usize) -> String {
     if text.width() <= width {
@@ -119,7 +115,7 @@ pub(crate) fn wrap(first: &str, next: &str, text: &str, width: Option<usize>) ->
     let mut lines = vec![first.to_owned()];
     let mut is_empty = true;
     // A figure is never parted from its unit.
-    for word in printable(text).replace(" %", "\u{a0}%").split(' ') {
+    for word in harmless(text).replace(" %", "\u{a0}%").split(' ') {
         let line = lines.last_mut().expect("there is always a line");
         if !is_empty && line.width() + 1 + word.width() > width {
             lines.push(format!("{next}{word}"));

@@ -70,6 +70,7 @@ fn what_is_wrong_is_said_with_what_would_be_right() {
     wrong(&["submit", "-b", "lab/nlq", "--", "true"], &["lab/nlq", "lab/nlp"]);
     wrong(&["submit", "-b", "lab", "--", "true"], &["lab"]);
     wrong(&["submit", "-b", "lab/nlp", "-m", "9", "-g", "8", "--", "true"], &["9"]);
+    wrong(&["submit", "-b", "lab/nlp", "--gpus", "99", "--", "true"], &["gpus = 99: expected from 1 to 64 for each member"]);
     wrong(&["submit", "-b", "lab/nlp", "--", "/nowhere/program"], &["/nowhere/program"]);
     wrong(&["submit", "-b", "lab/nlp", "-D", "/nowhere", "--", "true"], &["/nowhere"]);
     wrong(&["show", "w12"], &["w12"]);

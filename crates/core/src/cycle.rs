@@ -497,7 +497,8 @@ impl<'a> Cycle<'a> {
         };
         let Some(slots) = slots else {
             let free = pool.cluster.free(Lane::General) + pool.cluster.free(Lane::Express);
-            return Err(Blocker::InUse { needed: gang.gpus(), reachable: free, protected_until: None });
+            let (needed, protected_until) = (gang.gpus(), None);
+            return Err(pool.out_of_service(needed).unwrap_or(Blocker::InUse { needed, reachable: free, protected_until }));
         };
         self.start(id, Tier::Idle, slots);
         Ok(())

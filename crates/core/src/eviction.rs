@@ -120,7 +120,7 @@ impl Search<'_> {
         let gang = &self.licences.claimant.workload.spec.gang;
         let reachable = self.reachable(offers);
         if reachable < gang.gpus() {
-            return Err(self.in_use(gang, reachable));
+            return Err(self.pool.in_use(gang.gpus(), reachable));
         }
         let by_node = by_node(offers);
         if gang.same_block {
@@ -283,11 +283,6 @@ impl Search<'_> {
         let unheld = |slot: &Slot| slot.gpus.minus(self.pool.cluster.at(slot.node).held).count();
         let offered: u32 = offers.iter().flat_map(|offer| offer.lease.placement.iter()).map(unheld).sum();
         Gpus(free + offered)
-    }
-
-    fn in_use(&self, gang: &Gang, reachable: Gpus) -> Blocker {
-        let protected_until = self.pool.protections.first().map(|(until, _)| *until);
-        Blocker::InUse { needed: gang.gpus(), reachable, protected_until }
     }
 }
 

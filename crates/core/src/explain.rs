@@ -315,6 +315,8 @@ pub enum Blocker {
     HoldIncomplete,
     /// Others of its own budget, or of budgets further below their share, go first.
     Behind { leaf: BudgetId },
+    /// It needs more GPUs than there are on nodes in service: the others are drained, being repaired or lost.
+    OutOfService { needed: Gpus, in_service: Gpus, all: Gpus },
     /// The pool could never take it, so it does not wait there. Never part of a plan.
     #[cfg_attr(feature = "serde", serde(skip))]
     Skipped(Rejection),
@@ -344,6 +346,16 @@ impl Blocker {
                 format!(
                     "needs {}; {reachable} are within reach, the rest is protected, or stands less than a quantum higher{until}",
                     amount(needed.0)
+                )
+            }
+            Blocker::OutOfService { all: Gpus(0), .. } => "the pool has no nodes yet".into(),
+            Blocker::OutOfService { needed, in_service, all } => {
+                let here =
+                    if in_service.0 == 0 { "none".into() } else { (in_service.0 * names.cpus_per_gpu(pool).unwrap_or(1)).to_string() };
+                format!(
+                    "needs {}; {here} of the pool's {} are in service: the other nodes are draining, drained, being repaired or lost",
+                    amount(needed.0),
+                    amount(all.0)
                 )
             }
             Blocker::Reserved { workload, from, gone_by } => format!(

@@ -128,10 +128,22 @@ impl Pool {
     pub(crate) fn out_of_reach(&self, size: Size, reachable: u32, fitting: impl Fn() -> u32) -> Blocker {
         let (needed, reachable) = (Gpus(size.gpus()), Gpus(reachable));
         if reachable < needed {
-            return Blocker::InUse { needed, reachable, protected_until: self.protections.first().map(|(until, _)| *until) };
+            return self.in_use(needed, reachable);
         }
         let members_fitting = fitting().min(size.members.saturating_sub(1));
         Blocker::Fragmented { needed_members: size.members, members_fitting, free: reachable }
+    }
+
+    /// What keeps the GPUs that are missing from whoever needs so many: their nodes are out of service, or others use them.
+    pub(crate) fn in_use(&self, needed: Gpus, reachable: Gpus) -> Blocker {
+        let protected_until = self.protections.first().map(|(until, _)| *until);
+        self.out_of_service(needed).unwrap_or(Blocker::InUse { needed, reachable, protected_until })
+    }
+
+    /// What stops whoever needs more than all GPUs in service.
+    pub(crate) fn out_of_service(&self, needed: Gpus) -> Option<Blocker> {
+        let in_service = self.ledger.in_service();
+        (in_service < needed).then(|| Blocker::OutOfService { needed, in_service, all: self.cluster.gpus() })
     }
 
     /// The most express GPUs that one budget's contracts may hold.

@@ -173,7 +173,7 @@ fn check_request(spec: &WorkloadSpec) -> Result<(), Rejection> {
         return bad("members", gang.members.to_string(), "from 1 to 1,000,000".into());
     }
     if gang.gpus_per_member == 0 || gang.gpus_per_member > 64 {
-        return bad("gpus_per_member", gang.gpus_per_member.to_string(), "from 1 to 64".into());
+        return bad("gpus", gang.gpus_per_member.to_string(), "from 1 to 64 for each member".into());
     }
     if spec.min_runtime != Span::ZERO && spec.min_runtime < Span::seconds(60) {
         return bad("min_runtime", spec.min_runtime.to_string(), "0 for unallocated work, or at least 1 min".into());

@@ -210,6 +210,22 @@ fn each_pool_has_its_own_contract_and_charge() {
     assert!(story.core.standing(PoolId(1), BudgetId(1)) > story.core.standing(PoolId(0), BudgetId(1)));
 }
 
+/// Neither a protection nor a quantum is what stops work where the nodes are gone.
+#[test]
+fn work_that_waits_for_nodes_out_of_service_is_told_so() {
+    let mut story = Story::halves(&[8, 4]);
+    let (whole, half) = (story.submit(1, 8, &[0], HOUR), story.submit(1, 2, &[1], Span::ZERO));
+    story.tell(Event::NodeLost { node: NodeId(0) });
+    story.tell(Event::NodeLost { node: NodeId(1) });
+    story.decide(0);
+    let elsewhere = "in service: the other nodes are draining, drained, being repaired or lost";
+    assert_eq!(story.why(whole), [format!("p0: needs 8 GPUs; none of the pool's 8 GPUs are {elsewhere}")]);
+    assert_eq!(story.why(half), [format!("p1: needs 2 GPUs; none of the pool's 4 GPUs are {elsewhere}")]);
+    story.tell(Event::NodeReady { node: NodeId(0) });
+    story.decide(1);
+    assert_eq!(story.core.explain(whole), None, "it has started");
+}
+
 #[test]
 fn pools_that_never_could_take_it_are_skipped_with_a_reason() {
     let mut story = Story::halves(&[8, 4]);

@@ -11,8 +11,8 @@ pub struct Job {
     pub spec: Arc<WorkloadSpec>,
     /// How long it must run, undisturbed, until it is done.
     pub work: Span,
-    /// Whether it fails when its work is done instead of completing.
-    pub fails: bool,
+    /// What it comes to when its work is done.
+    pub ends: Ends,
     /// It banks progress this often, counted from its lease's start (`resume` work only).
     pub checkpoint_every: Span,
     /// The same while it runs unallocated, with a contract or without.
@@ -27,6 +27,25 @@ pub struct Job {
     pub resumes: bool,
     /// Its owner cancels it so long after its submission, if it is not over.
     pub cancel_after: Option<Span>,
+}
+
+/// What work comes to when it has run for as long as it runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Ends {
+    /// It completes.
+    #[default]
+    Completed,
+    /// It fails.
+    Failed,
+    /// Its owner cancels it.
+    Cancelled,
+}
+
+impl Ends {
+    /// Whether it fails, of what nobody cancels.
+    pub fn failing(fails: bool) -> Ends {
+        if fails { Ends::Failed } else { Ends::Completed }
+    }
 }
 
 /// How the user of a session uses it.

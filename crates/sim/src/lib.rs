@@ -7,6 +7,7 @@ pub mod engine;
 pub mod explain;
 pub mod family;
 pub(crate) mod generate;
+pub mod harmless;
 pub mod job;
 pub mod labels;
 pub mod log;

@@ -47,5 +47,5 @@ pub(super) fn text(answer: Value) -> Result<String, Failure> {
     let explained: Explained = serde_json::from_value(answer)
         .map_err(|error| Failure::from(error).context("the daemon's explanation is of another version".into()))?;
     // Names are other people's; lines are ours.
-    Ok(explained.to_string().lines().map(crate::table::printable).collect::<Vec<_>>().join("\n"))
+    Ok(explained.to_string().lines().map(stipend_sim::harmless::harmless).collect::<Vec<_>>().join("\n"))
 }

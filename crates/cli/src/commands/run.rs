@@ -134,7 +134,7 @@ impl Watch {
         let why = workload.why.as_ref().map_or(String::new(), |why| format!(": {why}"));
         let told = format!("{} is {}{why}", self.id, word(workload.state));
         if told != self.told && !workload.state.is_over() {
-            output::note(&crate::table::printable(&told));
+            output::note(&stipend_sim::harmless::harmless(&told));
             self.told = told;
         }
     }

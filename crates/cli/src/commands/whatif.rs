@@ -5,11 +5,12 @@ use crate::moment::{clock, now_ms, short};
 use crate::names::Id;
 use crate::output::{self, Format};
 use crate::remote::Remote;
-use crate::table::{Column, Table, printable, wrap};
+use crate::table::{Column, Table, wrap};
 use anyhow::Context;
 use clap::Args;
 use std::path::PathBuf;
 use stipend_server::wire::whatif::{Figures, Gain, Move, WhatIf, WhatIfRequest};
+use stipend_sim::harmless::harmless;
 use stipend_sim::scenario::parse_part;
 
 /// Say who would gain and who would lose by a change of budgets or knobs, and touch nothing.
@@ -63,7 +64,7 @@ impl WhatIfCommand {
 }
 
 fn page(answer: &WhatIf, now_ms: i64, width: Option<usize>) -> String {
-    let difference = answer.difference.iter().map(|line| format!("  {}", printable(line)));
+    let difference = answer.difference.iter().map(|line| format!("  {}", harmless(line)));
     let head = match answer.difference.len() {
         0 => "nothing would be changed".to_owned(),
         _ => format!("with\n{}", difference.collect::<Vec<_>>().join("\n")),

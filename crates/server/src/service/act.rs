@@ -12,6 +12,7 @@ use stipend_core::explain::{Names, Why};
 use stipend_core::id::{LeaseId, PoolId, WorkloadId};
 use stipend_core::quantity::{GpuMs, Span, Time};
 use stipend_sim::log;
+use stipend_sim::log::line::LogEvent;
 
 impl Service {
     /// Acts on all new entries, and on what follows from them.
@@ -27,7 +28,10 @@ impl Service {
 
     /// The entry as a line of the event log.
     fn line(&mut self, at: Time, entry: &Entry) {
-        let event = log::event(entry, &self.labels());
+        let mut event = log::event(entry, &self.labels());
+        if let (LogEvent::Submitted(submitted), Entry::Submitted { workload, .. }) = (&mut event, entry) {
+            submitted.name = self.live.get(workload.0).map(|live| live.view.name.clone()).filter(|name| !name.is_empty());
+        }
         let name = event.name().to_string();
         let whole = log::line::Line { v: (self.next_line == 1).then_some(log::line::VERSION), t_ms: at.0, event };
         let json = serde_json::to_string(&whole).expect("a line is plain data");

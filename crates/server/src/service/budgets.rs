@@ -11,6 +11,7 @@ use stipend_core::event::Event;
 use stipend_core::id::BudgetId;
 use stipend_core::quantity::{Gpus, Ppm};
 use stipend_core::spec::{self, BudgetSpec, LeafOrder, PoolShare};
+use stipend_sim::harmless::is_harmless;
 use stipend_sim::refusal::Refusal;
 
 /// A changeset with its paths resolved in one version of the tree.
@@ -369,7 +370,7 @@ fn is_path(path: &str) -> bool {
 
 /// A user as people name one.
 pub(super) fn is_user(name: &str) -> bool {
-    (1..=100).contains(&name.chars().count()) && !name.chars().any(|letter| letter.is_control() || letter.is_whitespace() || letter == '/')
+    (1..=100).contains(&name.chars().count()) && name.chars().all(|letter| is_harmless(letter) && !letter.is_whitespace() && letter != '/')
 }
 
 fn of_pool<'v, T>(value: &'v PerPool<T>, pool: &str) -> Option<&'v T> {

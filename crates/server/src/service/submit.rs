@@ -15,6 +15,7 @@ use stipend_core::id::{PoolId, UserId, WorkloadId};
 use stipend_core::quantity::Span;
 use stipend_core::spec::{self, Gang, Pools, WorkloadSpec};
 use stipend_sim::family::family;
+use stipend_sim::harmless::is_harmless;
 
 /// More elements than this are a slip of the pen.
 const ARRAY_MAX: usize = 10_000;
@@ -273,8 +274,8 @@ fn view(of: &Submission, who: &Who, id: u32, now_ms: i64) -> Workload {
 /// Names are for tables, and what is run must be able to start.
 fn check_texts(of: &Submission) -> Answer<()> {
     let wrong = |field: &str, expected: &str| Err(Problem::new(Code::Invalid, format!("{field}: expected {expected}")));
-    if of.name.as_ref().is_some_and(|name| name.is_empty() || name.chars().count() > NAME_MAX || name.chars().any(char::is_control)) {
-        return wrong("name", &format!("1 to {NAME_MAX} letters, without control characters"));
+    if of.name.as_ref().is_some_and(|name| name.is_empty() || name.chars().count() > NAME_MAX || !name.chars().all(is_harmless)) {
+        return wrong("name", &format!("1 to {NAME_MAX} letters, without such as break a line, turn the text or cannot be seen"));
     }
     if of.env.iter().any(|(name, value)| name.is_empty() || name.contains(['=', '\0']) || value.contains('\0')) {
         return wrong("env", "names that are not empty and have no `=`, and values without NUL");

@@ -13,6 +13,9 @@ use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
+/// What is empty is taken for new only where the folder knows of no store: else somebody would get a daemon that has forgotten everything.
+const EMPTIED: &str = "it is empty, and was not when it was last open";
+
 impl Store {
     /// Opens the store in a data folder, or makes a new one. While it is open nobody else can open it.
     ///
@@ -60,6 +63,7 @@ fn prepare_file(folder: &Folder, path: &Path) -> Result<(), StoreError> {
     let damaged = |what: &str| Err(StoreError::Damaged { path: path.to_owned(), what: what.into() });
     match file.read_exact(&mut head) {
         Err(_) if length == 0 && folder.lives().is_empty() => Ok(()),
+        Err(_) if length == 0 => damaged(EMPTIED),
         Err(_) => damaged(&format!("it has {length} bytes")),
         Ok(()) if &head != b"SQLite format 3\0" => damaged("it is no SQLite database"),
         Ok(()) => Ok(()),
@@ -98,9 +102,9 @@ struct Opened {
 
 /// Reads everything and begins a new life, in one transaction: either all of it is right, or nothing was done.
 fn read_and_begin(conn: &mut Connection, folder: &Folder) -> Result<Opened, Fault> {
-    if conn.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, i64>(0))? == 0 {
+    if schema::is_empty(conn)? {
         if !folder.lives().is_empty() {
-            return Err(Fault::Damaged("it is empty, and was not when it was last open".into()));
+            return Err(Fault::Damaged(EMPTIED.into()));
         }
         conn.pragma_update(None, "journal_mode", "WAL")?;
     }

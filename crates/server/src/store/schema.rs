@@ -13,8 +13,7 @@ const MIGRATIONS: &[&str] = &[include_str!("schema/1.sql"), include_str!("schema
 
 /// Brings a database to this program's schema, inside the caller's transaction.
 pub(crate) fn migrate(conn: &Connection) -> Result<(), Fault> {
-    let tables: i64 = conn.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
-    if tables > 0 {
+    if !is_empty(conn)? {
         known(conn)?;
     }
     conn.pragma_update(None, "application_id", APPLICATION)?;
@@ -23,6 +22,9 @@ pub(crate) fn migrate(conn: &Connection) -> Result<(), Fault> {
 
 /// Whether it is a store of this program, or of an older one.
 pub(crate) fn known(conn: &Connection) -> Result<(), Fault> {
+    if is_empty(conn)? {
+        return Err(Fault::Damaged("it is empty".into()));
+    }
     let application: i64 = conn.pragma_query_value(None, "application_id", |row| row.get(0))?;
     let (found, known) = (version(conn)?, MIGRATIONS.len() as i64);
     match application == APPLICATION {
@@ -30,6 +32,11 @@ pub(crate) fn known(conn: &Connection) -> Result<(), Fault> {
         true if found > known => Err(Fault::Newer { found, known }),
         true => Ok(()),
     }
+}
+
+/// Whether nothing was ever written to it, not even by another program.
+pub(crate) fn is_empty(conn: &Connection) -> Result<bool, Fault> {
+    Ok(conn.query_row("SELECT count(*) = 0 FROM sqlite_schema", [], |row| row.get(0))?)
 }
 
 fn version(conn: &Connection) -> Result<i64, Fault> {

@@ -9,6 +9,7 @@ use stipend_core::budget::BudgetTree;
 use stipend_core::id::PoolId;
 use stipend_core::quantity::{Span, Time};
 use stipend_core::spec::BudgetSpec;
+use stipend_sim::job::Ends;
 use stipend_sim::labels::Labels;
 use stipend_sim::scenario::{Pool, Recorded, RecordedJob};
 
@@ -81,6 +82,10 @@ fn job(fork: &Fork, row: &WorkloadRow, first: Time) -> Option<RecordedJob> {
         State::Cancelled => Span(view.ran_ms),
         _ => length(view),
     };
-    let fails = view.state == State::Failed;
-    Some(RecordedJob { at: Time((Time(view.submitted_ms) - first).0), spec: spec.into(), work, fails })
+    let ends = match view.state {
+        State::Failed => Ends::Failed,
+        State::Cancelled => Ends::Cancelled,
+        _ => Ends::Completed,
+    };
+    Some(RecordedJob { at: Time((Time(view.submitted_ms) - first).0), spec: spec.into(), work, ends })
 }

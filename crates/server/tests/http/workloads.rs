@@ -59,6 +59,22 @@ fn a_list_is_queued_whole_or_not_at_all() {
     assert_eq!(all.items, []);
 }
 
+/// Everybody sees names: none may hide, or turn what stands beside it.
+#[test]
+fn names_that_could_mislead_are_refused() {
+    let daemon = Daemon::start();
+    let ada = daemon.as_user("ada", "user");
+    for name in ["a\u{202e}b", "a\u{1b}[2Jb", "a\u{200b}b", "a\nb"] {
+        let work = json!({"budget": "lab/nlp", "command": ["/bin/true"], "name": name});
+        let refused = ada.post::<Submitted, _>("/v1/workloads", &work, &[]).unwrap_err();
+        assert!(refused.to_string().contains("name: expected 1 to"), "{name:?}: {refused}");
+        let token = json!({"user": name, "role": "user"});
+        let refused = daemon.admin().post::<Value, _>("/v1/tokens", &token, &[]).unwrap_err();
+        assert!(refused.to_string().contains("expected a user's name"), "{name:?}: {refused}");
+    }
+    assert_eq!(daemon.submit(&ada, "lab/nlp", "true", json!({"name": "Zoë 東京 👩\u{200d}🔬"})).name, "Zoë 東京 👩\u{200d}🔬");
+}
+
 #[test]
 fn pages_hold_everything_once() {
     let daemon = Daemon::start();

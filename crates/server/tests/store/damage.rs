@@ -70,9 +70,23 @@ fn what_was_there_and_is_gone_is_missed() {
     drop(worked(folder.path(), 3));
     let database = folder.path().join("stipend.db");
     fs::write(&database, "").expect("written");
-    damaged(folder.path(), "it has 0 bytes");
+    damaged(folder.path(), "it is empty, and was not when it was last open");
     fs::remove_file(&database).expect("removed");
     damaged(folder.path(), "it is missing");
+}
+
+/// Where no store was, an empty file is a new one; it is no backup of anything, and no other program's.
+#[test]
+fn what_is_empty_is_called_empty() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for name in ["stipend.db", "backup.db"] {
+        let file = folder.path().join(name);
+        fs::write(&file, "").expect("written");
+        let error = check(&file).expect_err("there is nothing in it");
+        assert!(matches!(&error, StoreError::Damaged { what, .. } if what == "it is empty"), "{error:?}");
+        assert!(error.hint().is_some_and(|hint| hint.contains("backup")), "{error:?}");
+    }
+    drop(Store::open(folder.path()).expect("a new store"));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use super::families::{FamilyLoss, Found, STREAK};
 use super::{Cause, CauseLoss, Limits, Log, Owner, Owners, Tally};
-use crate::report::{count, duration};
+use crate::report::{count, duration, shortened};
 use crate::trace::outcome::Outcome;
 use serde::Serialize;
 
@@ -14,6 +14,9 @@ const OF_A_KIND: usize = 2;
 
 /// Less than this part of all hours is not worth a finding.
 const LEAST: f64 = 0.001;
+
+/// So much of a name is shown.
+const NAME_MAX: usize = 40;
 
 /// From fewer jobs than this nothing follows for certain.
 const FEW: u64 = 10;
@@ -163,7 +166,8 @@ fn were(number: u64) -> String {
 /// A family that lost time at least twice: all but one attempt's part of it.
 fn family(family: &FamilyLoss) -> Option<Finding> {
     let died = family.died.filter(|died| died.count > 1)?;
-    let name = if family.name().is_empty() { "work without a name".to_owned() } else { format!("`{}`", family.name()) };
+    let name =
+        if family.name().is_empty() { "work without a name".to_owned() } else { format!("`{}`", shortened(family.name(), NAME_MAX)) };
     let (lost, of) = (died.count, family.completed.of);
     let next = match family.cause {
         Cause::TimedOut => "give it checkpoints and let it resume, or a limit that it can keep",
@@ -189,8 +193,8 @@ fn size(from: u64, to: u64) -> String {
     if from >= to { format!("size {to}") } else { format!("size {from} to {to}") }
 }
 
-fn shown(name: &str) -> &str {
-    if name.is_empty() { "(nobody)" } else { name }
+fn shown(name: &str) -> String {
+    if name.is_empty() { "(nobody)".into() } else { shortened(name, NAME_MAX) }
 }
 
 fn cause(loss: &CauseLoss) -> Option<Finding> {

@@ -22,7 +22,7 @@ pub mod whatif;
 
 use crate::trace::outcome::Outcome;
 use crate::trace::overview::{Bad, OutcomePart, Part, Reason};
-use crate::trace::{Row, Trace};
+use crate::trace::{Row, Trace, tells_outcomes};
 use serde::Serialize;
 
 pub use families::{Death, Families, FamilyLoss};
@@ -57,11 +57,11 @@ pub struct Analysis {
     pub hours: f64,
     /// Jobs without GPUs beside such with GPUs, and their CPU-hours; they are in no other figure.
     pub without_gpus: Part,
-    /// Whether the log tells how jobs ended; if not, nothing can be said of completion and loss.
+    /// Whether the log tells how jobs ended, as far as any did; if not, nothing can be said of completion and loss.
     pub tells_outcomes: bool,
     /// How they ended.
     pub outcomes: Vec<OutcomePart>,
-    /// Of those that ran and ended; `null` of none.
+    /// Of those that ran and ended; `null` of none, and where the log does not tell how.
     pub completion: Option<Completion>,
     /// By cause, the largest first; what was cancelled last.
     pub lost: Vec<CauseLoss>,
@@ -198,9 +198,7 @@ impl Analysis {
         trace.rows.iter().filter(|row| log.of_gpus && row.gpus == 0).for_each(|row| aside.add(row.cpu_ms()));
         let lost = loss::by_cause(&log);
         let lost_hours = lost.iter().filter(|one| one.cause != Cause::Cancelled).map(|one| one.hours).sum();
-        let end = |row: &Row| row.end_ms.unwrap_or_else(|| row.start_ms.unwrap_or_else(|| row.arrival_ms()).saturating_add(row.work_ms));
-        let span_ms = log.rows().map(end).max().unwrap_or(0).max(1);
-        let tells_outcomes = log.rows().any(is_attempt);
+        let span_ms = log.rows().map(Row::over_ms).max().unwrap_or(0).max(1);
         let (families, limits) = (families::Found::of(&log), limits::of(&log));
         let owners = |names: &[String], of: fn(&Row) -> u32| owners::of(&log, names, of);
         let (budgets, users) = (owners(&trace.teams, |row| row.team), trace.names_users.then(|| owners(&trace.users, |row| row.user)));
@@ -224,7 +222,7 @@ impl Analysis {
             never_ran: log.rows().filter(|row| row.work_ms == 0).count() as u64,
             hours: all.hours(),
             without_gpus: aside.part(),
-            tells_outcomes,
+            tells_outcomes: tells_outcomes(log.rows()),
             outcomes: outcomes(&log),
             completion: completion(&log),
             lost_hours,

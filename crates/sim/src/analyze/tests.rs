@@ -179,3 +179,59 @@ fn a_replay_under_two_orders() {
     let none = read(&log(&[("a", "ann", "FAILED", 1, 2, 0)]));
     assert!(whatif::what_if(&none, cluster, &["fifo"], &mut |_, _| {}).expect_err("no GPUs").contains("this log has none"));
 }
+
+/// One clock that was wrong for a moment makes a log of decades: the job is named by which it is one.
+#[test]
+fn a_log_that_is_too_long_to_replay_says_which_job_lies_far_from_the_others() {
+    let text = log(&[("a", "ann", "COMPLETED", 1, 2, 4), ("b", "ann", "COMPLETED", 2, 2, 4), ("c", "ann", "COMPLETED", 3, 2, 4)]);
+    let cluster = whatif::Cluster { nodes: 1, gpus_per_node: 8 };
+    let refused = |text: &str| whatif::what_if(&read(text), cluster, &["fifo"], &mut |_, _| {}).expect_err("decades");
+    let early = refused(&text.replacen("2026", "1999", 2));
+    assert!(early.contains("arrives on 1999-10-01 00:30:00 (line 2)") && early.contains("lies the one of line 2:"), "{early}");
+    assert!(early.starts_with("the log spans 9862d, and at most 7300d can be replayed: ") && !early.contains("--set"), "{early}");
+    let late = refused(&text.replace("2026-10-01T05", "2099-10-01T05"));
+    assert!(late.contains("ends on 2099-10-01 05:00:00 (line 4)") && late.contains("lies the one of line 4:"), "{late}");
+    let never = HEADER.to_owned() + "1|a|ann|lab|PENDING|2026-10-01T00:00:00|Unknown|Unknown|00:00:00|1-00:00:00|gres/gpu=2\n";
+    assert!(refused(&never).contains("needs jobs that ran"));
+}
+
+/// What the log does not say is one thing, what has not come to pass yet another.
+#[test]
+fn whether_outcomes_are_told() {
+    let told = |text: &str| {
+        let found = Analysis::of(&read(text));
+        (found.tells_outcomes, found.completion.is_some())
+    };
+    let open = HEADER.to_owned() + &requeued(1, &[("RUNNING", 1, None, 1)]) + &requeued(2, &[("RUNNING", 2, None, 3)]);
+    assert_eq!(told(&open), (true, false), "none has ended");
+    let line = "1|a|ann|lab|PENDING|2026-10-01T00:00:00|Unknown|Unknown|00:00:00|1-00:00:00|gres/gpu=2\n";
+    assert_eq!(told(&(HEADER.to_owned() + line)), (true, false), "none has begun");
+    assert_eq!(told(&(open + &requeued(3, &[("FAILED", 2, Some(4), 2)]))), (true, true));
+    let untold = "JobID|Submit|Start|End|AllocTRES\n1|2026-10-01T00:00:00|2026-10-01T01:00:00|2026-10-01T03:00:00|gres/gpu=2\n";
+    assert_eq!(told(untold), (false, false), "it has ended, and nobody says how");
+    assert_eq!(told("submit_s,work_s,gpus\n0,3600,8\n"), (false, false));
+}
+
+/// No date is made of nothing.
+#[test]
+fn a_log_without_jobs_has_no_date() {
+    for text in [HEADER, "timestamp,duration,num_gpus,cluster\n", "{\"t_ms\":1790000000000,\"event\":\"node\"}\n"] {
+        let found = Analysis::of(&read(text));
+        assert_eq!((found.jobs, found.first_unix_ms), (0, None), "{text}");
+    }
+}
+
+/// A name may be as long as a page; a finding is a sentence.
+#[test]
+fn findings_shorten_names() {
+    let (name, user) = ("deep_".repeat(200), "u".repeat(250));
+    let jobs: Vec<_> =
+        (0u32..12).map(|k| (name.as_str(), user.as_str(), "FAILED", 1 + k, 1, 4)).chain([("b", "bob", "COMPLETED", 1, 9, 4)]).collect();
+    let found = Analysis::of(&read(&log(&jobs)));
+    assert!(
+        found.findings.iter().any(|finding| finding.kind == Kind::Family && finding.what.contains("deep_deep")),
+        "{:?}",
+        found.findings
+    );
+    assert!(found.findings.iter().all(|finding| finding.what.chars().count() < 250), "{:?}", found.findings);
+}

@@ -8,10 +8,12 @@ use crate::engine;
 use crate::family::size_class;
 use crate::observer::Observer;
 use crate::plain::plain;
+use crate::report::{date, duration};
 use crate::scenario::Scenario;
 use crate::scenario::file::OrderText;
+use crate::scenario::length::LENGTH_MAX;
 use crate::trace::outcome::Outcome;
-use crate::trace::{Row, Trace};
+use crate::trace::{Row, Trace, tells_outcomes};
 use serde::de::IntoDeserializer;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -102,9 +104,8 @@ pub fn what_if(trace: &Trace, cluster: Cluster, orders: &[&str], progress: &mut 
         return Err("a replay needs jobs with GPUs; this log has none".into());
     }
     trace.keep_what_ran();
-    let end = |row: &Row| row.end_ms.unwrap_or_else(|| row.start_ms.unwrap_or_else(|| row.arrival_ms()).saturating_add(row.work_ms));
-    let span_ms = trace.rows.iter().map(end).max().unwrap_or(0).max(60_000);
-    let tells_outcomes = trace.rows.iter().any(super::is_attempt);
+    let span_ms = span_ms(&trace)?;
+    let tells_outcomes = tells_outcomes(trace.rows.iter());
     let mut found = WhatIf { cluster, demand_ratio: 0.0, tells_outcomes, left_out: Vec::new(), orders: Vec::new() };
     for (number, order) in orders.iter().enumerate() {
         let set = [
@@ -129,6 +130,31 @@ pub fn what_if(trace: &Trace, cluster: Cluster, orders: &[&str], progress: &mut 
         found.orders.push(watch.replayed(order, days, &trace.teams));
     }
     Ok(found)
+}
+
+/// From the first arrival to the last end, or which job lies so far from the others that this cannot be replayed.
+fn span_ms(trace: &Trace) -> Result<i64, String> {
+    let Some((first, last)) = trace.rows.first().zip(trace.rows.iter().max_by_key(|row| row.over_ms())) else {
+        return Err("a replay needs jobs that ran; none of this log's has".into());
+    };
+    let span_ms = last.over_ms();
+    if span_ms <= LENGTH_MAX.0 {
+        return Ok(span_ms.max(60_000));
+    }
+    let middle = trace.rows[trace.rows.len() / 2].arrival_ms();
+    let far = if middle > span_ms - middle { first } else { last };
+    let shown = |ms: i64| trace.epoch_ms.map(|epoch| format!(" on {}", date(epoch.saturating_add(ms)))).unwrap_or_default();
+    Err(format!(
+        "the log spans {}, and at most {} can be replayed: its first job arrives{} (line {}), its last ends{} (line {}); \
+         far from the others lies the one of line {}: correct its times or leave it out, and of a log that is so long replay a part",
+        duration(span_ms as f64 / 1000.0),
+        duration(LENGTH_MAX.0 as f64 / 1000.0),
+        shown(first.arrival_ms()),
+        first.line,
+        shown(span_ms),
+        last.line,
+        far.line,
+    ))
 }
 
 /// What became of each row.

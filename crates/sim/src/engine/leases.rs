@@ -3,6 +3,7 @@
 use super::Engine;
 use super::agenda::Next;
 use super::work::{Lease, Step, Work};
+use crate::job::Ends;
 use stipend_core::event::{Event, Exit};
 use stipend_core::id::LeaseId;
 use stipend_core::quantity::{Span, Time};
@@ -49,7 +50,7 @@ impl Engine<'_, '_> {
     pub(super) fn lease_steps(&mut self, at: Time, id: LeaseId) {
         let Some((lease, work)) = self.alive(id) else { return };
         let (step, gained, next) = lease.step(at, work);
-        let (gained, fails, stopping) = (work.worked(gained), work.fails, lease.stopping);
+        let (gained, ends, stopping) = (work.worked(gained), work.ends, lease.stopping);
         if gained.0 > 0 {
             self.observers.iter_mut().for_each(|observer| observer.banked(at, id, gained));
         }
@@ -58,9 +59,12 @@ impl Engine<'_, '_> {
                 self.agenda.put(next, Next::Progress(id));
                 self.tell(at, Event::Checkpointed { lease: id });
             }
-            Step::Done if fails => self.lease_ends(at, id, Exit::Failed),
-            Step::Done if stopping => self.lease_ends(at, id, Exit::Done),
-            Step::Done => self.lease_ends(at, id, Exit::Completed),
+            Step::Done => match ends {
+                Ends::Completed if stopping => self.lease_ends(at, id, Exit::Done),
+                Ends::Completed => self.lease_ends(at, id, Exit::Completed),
+                Ends::Failed => self.lease_ends(at, id, Exit::Failed),
+                Ends::Cancelled => self.tell(at, Event::Cancelled { workload: id.workload }),
+            },
         }
     }
 

@@ -1,8 +1,11 @@
 mod fifo;
 
 use super::*;
+use crate::baseline;
+use crate::job::Ends;
 use crate::labels::Labels;
 use fifo::Fifo;
+use stipend_core::Scheduler;
 use stipend_core::entry::Occupancy;
 use stipend_core::explain::Names;
 use stipend_core::id::LeaseId;
@@ -165,6 +168,24 @@ fn a_slow_start_is_lost_time_and_a_waiting_workload_can_be_cancelled() {
         + "[[happenings]]\nat = \"0:30\"\nwhat = \"cancel\"\nworkload = \"b\"\n";
     let expected = ["0:00 start a#1", "0:06 run a#1", "0:30 cancelled b#0", "1:06 completed a#1"];
     check(&mut Fifo::default(), &scenario, &expected, 16 * 60, 16 * 6);
+}
+
+/// Neither done nor failed: the policy is told that its owner cancels it, and it leaves within its grace.
+#[test]
+fn what_its_owner_cancelled_is_cancelled_after_the_time_that_it_ran() {
+    let text = String::from("name = \"t\"\ndescription = \"d\"\nmeasure = \"6h\"\n[pool]\nnodes = 2\n[[budgets]]\npath = \"lab\"\n")
+        + "[model]\nexit_after = \"0s\"\n"
+        + &workload("a", "gang = \"1x8\"\nmin_runtime = \"1h\"\nwork = \"90m\"");
+    let policies: [Box<dyn Policy>; 3] = [Box::new(Scheduler::new(Time(0))), Box::new(baseline::fifo()), Box::new(baseline::partition())];
+    for mut policy in policies {
+        let mut scenario = Scenario::parse("t.toml", &text, &[]).expect("the scenario is right");
+        scenario.listed[0].job.ends = Ends::Cancelled;
+        let mut timeline = Timeline { labels: &scenario.labels, lines: Vec::new(), banked: 0, lost: 0 };
+        let summary = run(&scenario, 1, policy.as_mut(), &mut [&mut timeline], None);
+        timeline.lines.retain(|line| line.contains('#'));
+        let expected = ["0:00 start a#1", "0:00 run a#1", "1:00 checkpoint a#1", "1:30 stop a#1", "1:30 cancelled a#1"];
+        assert_eq!((timeline.lines, summary.completed, summary.faults), (expected.map(String::from).to_vec(), 0, 0));
+    }
 }
 
 #[test]

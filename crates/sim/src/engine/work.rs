@@ -3,7 +3,7 @@
 //! `resume` work banks its progress at checkpoints, counted from the moment its lease runs, and pays a restart at every lease after its
 //! first; `restart` work begins from nothing; `end` work gets one chance.
 
-use crate::job::Job;
+use crate::job::{Ends, Job};
 use stipend_core::entry::{Occupancy, Placement};
 use stipend_core::id::LeaseId;
 use stipend_core::quantity::{GpuMs, Gpus, Ppm, Span, Time};
@@ -24,7 +24,7 @@ pub(super) struct Work {
     /// The stream that waits for its end, or [`Work::NO_STREAM`].
     pub(super) stream: u32,
     pub(super) on_preempt: OnPreempt,
-    pub(super) fails: bool,
+    pub(super) ends: Ends,
     /// The part of its running time in which it works.
     pub(super) useful: Ppm,
     pub(super) started: bool,
@@ -46,7 +46,7 @@ impl Work {
         gpus: Gpus(0),
         stream: Work::NO_STREAM,
         on_preempt: OnPreempt::End,
-        fails: false,
+        ends: Ends::Completed,
         useful: Ppm::ONE,
         started: false,
         ran: false,
@@ -62,7 +62,7 @@ impl Work {
             gpus: job.spec.gang.gpus(),
             stream: job.stream.unwrap_or(Work::NO_STREAM),
             on_preempt: if job.resumes { OnPreempt::Resume } else { job.spec.on_preempt },
-            fails: job.fails,
+            ends: job.ends,
             useful: job.useful,
             over: false,
             ..Work::EXPECTED
@@ -136,7 +136,7 @@ impl Lease {
         let elapsed = at - self.running.unwrap_or(at);
         let done = elapsed >= self.startup + work.remaining();
         let progress = if done { work.remaining() } else { elapsed - self.startup };
-        if done && work.fails {
+        if done && work.ends != Ends::Completed {
             return (Step::Done, Span::ZERO, at);
         }
         let gained = progress - self.banked;
@@ -218,7 +218,7 @@ mod tests {
 
     #[test]
     fn failed_work_has_lost_what_it_did_since_its_last_checkpoint() {
-        let mut work = Work { fails: true, ..work(2, OnPreempt::Resume) };
+        let mut work = Work { ends: Ends::Failed, ..work(2, OnPreempt::Resume) };
         let (mut lease, first) = lease(&mut work, Span::ZERO);
         let (_, _, end) = lease.step(first, &work);
         assert_eq!(lease.step(end, &work).0, Step::Done);

@@ -1,7 +1,7 @@
 //! How people use the rules: what they submit instead of what an honest person would, for the same work underneath.
 
 use super::recipe::Recipe;
-use crate::job::Job;
+use crate::job::{Ends, Job};
 use crate::random::{Purpose, Random};
 use crate::scenario::length::Fraction;
 use serde::Deserialize;
@@ -176,12 +176,11 @@ fn camp(job: Job) -> Jobs {
     let whole = job.work.0 / EXPRESS.0.0;
     let rest = Span(job.work.0 % EXPRESS.0.0);
     let spec = Arc::new(WorkloadSpec { min_runtime: EXPRESS.0, expected_runtime: Some(EXPRESS.0), ..(*job.spec).clone() });
-    let link =
-        |work: Span, fails| Job { spec: spec.clone(), work, fails, checkpoint_every: EXPRESS.0, unprotected_every: EXPRESS.0, ..job };
+    let link = |work: Span, ends| Job { spec: spec.clone(), work, ends, checkpoint_every: EXPRESS.0, unprotected_every: EXPRESS.0, ..job };
     let lengths = (0..whole).map(|_| EXPRESS.0).chain((rest > Span::ZERO).then_some(rest));
-    let mut later: VecDeque<Job> = lengths.map(|work| link(work, false)).collect();
+    let mut later: VecDeque<Job> = lengths.map(|work| link(work, Ends::Completed)).collect();
     if let Some(last) = later.back_mut() {
-        last.fails = job.fails;
+        last.ends = job.ends;
     }
     Jobs { now: later.pop_front().into_iter().collect(), later }
 }

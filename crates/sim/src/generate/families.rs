@@ -1,5 +1,6 @@
 //! Invented failures: a part of all work fails, and where there are families, some fail often and most do not, for ever.
 
+use crate::job::Ends;
 use crate::random::mix;
 use stipend_core::id::{FamilyId, UserId};
 use stipend_core::spec::Gang;
@@ -19,12 +20,12 @@ pub(crate) struct Families {
 const FAILS: u64 = 0x6661_696c;
 
 impl Families {
-    /// The family of one workload, by what is even among its siblings, and whether it fails, by a number from 0 to 1.
-    pub(crate) fn draw(&self, user: UserId, gang: Gang, sibling: u64, unit: f64) -> (Option<FamilyId>, bool) {
-        let Some(number) = sibling.checked_rem(self.count.into()) else { return (None, unit < self.fails) };
+    /// The family of one workload, by what is even among its siblings, and what it comes to, by a number from 0 to 1.
+    pub(crate) fn draw(&self, user: UserId, gang: Gang, sibling: u64, unit: f64) -> (Option<FamilyId>, Ends) {
+        let Some(number) = sibling.checked_rem(self.count.into()) else { return (None, Ends::failing(unit < self.fails)) };
         let family = FamilyId(mix(mix(u64::from(user.0) << 32 | u64::from(gang.gpus().0)) ^ number));
         let fails = unit < self.fails_of(family);
-        (Some(if self.oracle { FamilyId(fails.into()) } else { family }), fails)
+        (Some(if self.oracle { FamilyId(fails.into()) } else { family }), Ends::failing(fails))
     }
 
     /// The part of a family that fails: uⁿ of an even u, whose mean is the part of all that fails. Most families fail rarely, some nearly always.
@@ -39,7 +40,7 @@ mod tests {
     use super::*;
 
     fn part(families: Families, user: u32) -> f64 {
-        let draw = |n: u64| families.draw(UserId(user), Gang::new(1, 8), n, mix(n) as f64 / u64::MAX as f64).1;
+        let draw = |n: u64| families.draw(UserId(user), Gang::new(1, 8), n, mix(n) as f64 / u64::MAX as f64).1 == Ends::Failed;
         (0..2000).filter(|n| draw(*n)).count() as f64 / 2000.0
     }
 
@@ -57,10 +58,11 @@ mod tests {
     #[test]
     fn an_oracle_tells_and_changes_nothing_else() {
         let told = Families { fails: 0.3, count: 4, oracle: true };
-        let fails = |families: Families, n| families.draw(UserId(1), Gang::new(1, 8), n, mix(n) as f64 / u64::MAX as f64);
+        let draw = |families: Families, n| families.draw(UserId(1), Gang::new(1, 8), n, mix(n) as f64 / u64::MAX as f64);
         for n in 0..500 {
-            let (family, failed) = fails(told, n);
-            assert_eq!((family, failed), (Some(FamilyId(failed.into())), fails(Families { oracle: false, ..told }, n).1));
+            let (family, ends) = draw(told, n);
+            assert_eq!(family, Some(FamilyId((ends == Ends::Failed).into())));
+            assert_eq!(ends, draw(Families { oracle: false, ..told }, n).1);
         }
     }
 }

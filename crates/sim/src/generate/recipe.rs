@@ -78,7 +78,7 @@ impl Recipe {
         let work = if on_preempt == OnPreempt::End { drawn.min(self.end_max) } else { drawn };
         let choice = random.below(self.min_runtimes.len().max(1));
         let declared = (work.0 as f64 * random.between(DECLARED.0, DECLARED.1)) as i64;
-        let (family, fails) = self.families.draw(user, gang, drawn.0.unsigned_abs(), random.unit());
+        let (family, ends) = self.families.draw(user, gang, drawn.0.unsigned_abs(), random.unit());
         let whole = round_up(work);
         let limit = round_up(Span(declared)).min(self.end_max).max(whole);
         let min_runtime = match on_preempt {
@@ -113,7 +113,7 @@ impl Recipe {
         Job {
             spec: Arc::new(spec),
             work,
-            fails,
+            ends,
             checkpoint_every,
             unprotected_every,
             input: self.input,

@@ -240,6 +240,7 @@ fn skip(pool: PoolId, rejection: &Rejection, names: &dyn Names) -> Skipped {
 fn submitted(id: WorkloadId, of: &spec::WorkloadSpec, first: &entry::InPool, class: entry::Class, names: &dyn Names) -> Submitted {
     Submitted {
         workload: names.workload(id),
+        name: None,
         budget: names.budget(of.budget),
         user: names.user(of.user),
         family: of.family.map(|family| format!("{:016x}", family.0)),

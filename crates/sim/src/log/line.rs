@@ -197,6 +197,9 @@ pub struct Budget {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Submitted {
     pub workload: String,
+    /// What it is called, where `workload` is a number only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     pub budget: String,
     pub user: String,
     /// The number of the work that it is like, 16 hexadecimal digits, where the shell can tell.

@@ -1,7 +1,7 @@
 //! Every figure by hand arithmetic, on runs of a few entries.
 
 use super::{Metrics, Window};
-use crate::job::Job;
+use crate::job::{Ends, Job};
 use crate::observer::Observer;
 use crate::result::{BudgetResult, PolicyResult};
 use std::sync::Arc;
@@ -73,7 +73,7 @@ impl Tape {
         let job = Job {
             spec: spec.clone(),
             work: Span::minutes(60),
-            fails: false,
+            ends: Ends::Completed,
             checkpoint_every: Span::hours(1),
             unprotected_every: Span::minutes(30),
             input: None,

@@ -15,4 +15,4 @@ mod tests;
 pub mod trace;
 mod words;
 
-pub(crate) use words::{count, duration};
+pub(crate) use words::{count, date, duration, shortened};

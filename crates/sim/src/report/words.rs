@@ -26,14 +26,14 @@ pub(crate) fn count(number: u64) -> String {
 }
 
 /// `2017-09-04 00:00:13`, by the file's own clock.
-pub(super) fn date(unix_ms: i64) -> String {
+pub(crate) fn date(unix_ms: i64) -> String {
     let (days, seconds) = (unix_ms.div_euclid(86_400_000), unix_ms.rem_euclid(86_400_000) / 1000);
     let (year, month, day) = crate::trace::civil(days);
     format!("{year:04}-{month:02}-{day:02} {:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60)
 }
 
 /// At most so many characters.
-pub(super) fn shortened(text: &str, most: usize) -> String {
+pub(crate) fn shortened(text: &str, most: usize) -> String {
     let mut kept: String = text.chars().take(most).collect();
     if text.chars().count() > most {
         kept.pop();

@@ -6,7 +6,7 @@ use std::fmt;
 use stipend_core::quantity::{Ppm, Span};
 
 /// Longer than this is a slip of the pen: 20 years.
-const LENGTH_MAX: Span = Span::days(20 * 365);
+pub(crate) const LENGTH_MAX: Span = Span::days(20 * 365);
 
 /// A length of time: `"90s"`, `"15m"`, `"1h30m"`, `"7d"`; never negative.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,7 +1,7 @@
 //! A scenario made of a real cluster and the work that it had: what a live system replays under other rules.
 
 use super::{Listed, Model, Pool, Rivals, Scenario};
-use crate::job::{Job, checkpoint_default, unprotected_default};
+use crate::job::{Ends, Job, checkpoint_default, unprotected_default};
 use crate::labels::Labels;
 use std::sync::Arc;
 use stipend_core::knobs::Knobs;
@@ -17,8 +17,8 @@ pub struct RecordedJob {
     pub spec: Arc<WorkloadSpec>,
     /// Its running time, undisturbed.
     pub work: Span,
-    /// Whether it failed in the end.
-    pub fails: bool,
+    /// What it came to.
+    pub ends: Ends,
 }
 
 /// A cluster with its work.
@@ -73,11 +73,11 @@ impl From<Recorded> for Scenario {
 }
 
 fn listed(job: RecordedJob) -> Listed {
-    let RecordedJob { at, spec, work, fails } = job;
+    let RecordedJob { at, spec, work, ends } = job;
     let checkpoint_every = spec.checkpoint_every.unwrap_or_else(|| checkpoint_default(spec.min_runtime));
     let job = Job {
         work,
-        fails,
+        ends,
         checkpoint_every,
         unprotected_every: unprotected_default(checkpoint_every),
         input: None,

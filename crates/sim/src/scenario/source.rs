@@ -3,6 +3,7 @@
 use super::error::ScenarioError;
 use super::file::ScenarioFile;
 use super::overrides;
+use crate::harmless::harmless;
 use crate::plain::plain;
 use serde::Deserialize;
 use std::fmt;
@@ -94,7 +95,7 @@ impl Source<'_> {
 
 /// A line of at most [`SHOWN`] characters, none of which moves a terminal's cursor.
 fn shortened(line: &str) -> String {
-    let mut shown: String = line.chars().take(SHOWN).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
+    let mut shown = harmless(&line.chars().take(SHOWN).collect::<String>());
     if line.chars().count() > SHOWN {
         shown.push('…');
     }

@@ -7,7 +7,7 @@ use super::{Happening, Listed, StreamPlan};
 use crate::family::family;
 use crate::generate::behaviour::Behaviour;
 use crate::generate::stream::{Owner, Pace, Stream, StreamFile};
-use crate::job::{Job, checkpoint_default, start_default, unprotected_default};
+use crate::job::{Ends, Job, checkpoint_default, start_default, unprotected_default};
 use crate::random::{Purpose, Random};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -94,7 +94,7 @@ impl Parts<'_> {
         Ok(Job {
             spec: Arc::new(spec),
             work: file.work.get_ref().0,
-            fails: file.fails,
+            ends: Ends::failing(file.fails),
             checkpoint_every,
             unprotected_every,
             input: file.input(),

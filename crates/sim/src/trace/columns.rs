@@ -145,6 +145,7 @@ impl Columns {
         let team = builder.team(&self.team.map_or(b"".as_slice().into(), field))?;
         let user = self.user.map_or(Ok(team), |column| builder.user(&field(column)))?;
         Ok(Row {
+            line: line.number,
             submit_ms,
             // Such a file has no way to say that something never ran.
             work_ms: work_ms.max(1000),

@@ -16,6 +16,7 @@ use crate::scenario::file_work::OnPreemptText;
 use serde::Deserialize;
 use std::borrow::Cow;
 use std::collections::HashMap;
+use stipend_core::spec::OnPreempt;
 
 /// Times from here on are of a clock, not counted from the start of a simulation.
 const SINCE_1970: i64 = 100_000_000_000;
@@ -88,7 +89,6 @@ struct Workloads<'b> {
 /// One that has not.
 struct Open {
     row: Row,
-    line: u64,
     /// When its present attempt was given its GPUs.
     since: Option<i64>,
     /// How its last attempt ended, if nothing followed.
@@ -162,6 +162,7 @@ impl Workloads<'_> {
         let name = said.name.as_deref().or(label.then_some(said.workload.as_str())).unwrap_or_default();
         let mebibytes = u64::from(said.members).saturating_mul(said.memory_per_member_bytes) >> 20;
         let row = Row {
+            line,
             submit_ms: at,
             limit_ms: said.time_limit_ms.unwrap_or(0).max(0),
             min_runtime_ms: Some(said.min_runtime_ms.max(0)),
@@ -178,7 +179,7 @@ impl Workloads<'_> {
             outcome: Outcome::Waiting,
             ..Row::default()
         };
-        self.open.insert(said.workload, Open { row, line, since: None, ended: None });
+        self.open.insert(said.workload, Open { row, since: None, ended: None });
         Ok(())
     }
 
@@ -187,7 +188,7 @@ impl Workloads<'_> {
         let Workloads { builder, open, latest } = self;
         builder.saw_ms(latest);
         let mut rest: Vec<Open> = open.into_values().collect();
-        rest.sort_by_key(|open| open.line);
+        rest.sort_by_key(|open| open.row.line);
         for mut open in rest {
             match (open.since, open.ended) {
                 (Some(since), _) => {
@@ -195,9 +196,9 @@ impl Workloads<'_> {
                     open.row.start_ms.get_or_insert(since);
                     open.row.work_ms = open.row.work_ms.saturating_add(latest.saturating_sub(since).max(0));
                 }
-                (None, Some(ended)) => open.row.outcome = ended,
-                // It waits, for the first time or again: it has not ended.
-                (None, None) => open.row.outcome = Outcome::Waiting,
+                // What cannot go on after a preemption, and what has used its limit up, is over; anything else was to wait again.
+                (None, Some(ended)) if open.is_over() => open.row.outcome = ended,
+                (None, _) => open.row.outcome = Outcome::Waiting,
             }
             builder.push(open.row)?;
         }
@@ -206,6 +207,13 @@ impl Workloads<'_> {
 }
 
 impl Open {
+    /// Whether an end that is no fault of its own is its last.
+    fn is_over(&self) -> bool {
+        let row = &self.row;
+        let cannot_go_on = row.on_preempt == Some(OnPreempt::End) && row.start_ms.is_some();
+        cannot_go_on || (row.limit_ms > 0 && row.work_ms >= row.limit_ms)
+    }
+
     /// An attempt, or the wait of what never ran, is over.
     fn end(&mut self, at: i64, outcome: Outcome, lost_gpu_ms: i64, of_attempt: bool) {
         self.row.outcome = outcome;
@@ -285,6 +293,20 @@ mod tests {
         let runs = lines[..9].iter().copied().chain([later.as_str()]).collect::<Vec<_>>().join("\n");
         let runs = Trace::read(runs.as_bytes(), Reading::default()).expect("an event log").rows[0];
         assert_eq!((runs.outcome, runs.end_ms, runs.work_ms, runs.attempts), (Outcome::Running, None, 7_200_000 + 600_000, 2));
+    }
+
+    /// Between an end that is no fault of the work and the line that queues it again a log may break off, too.
+    #[test]
+    fn a_log_that_breaks_off_before_work_is_queued_again() {
+        let lines: Vec<&str> = LOG.lines().collect();
+        let last = |change: fn(String) -> String| {
+            Trace::read(change(lines[..6].join("\n") + "\n").as_bytes(), Reading::default()).expect("an event log").rows[0]
+        };
+        let waits = last(|log| log.replace("\"preempted\"", "\"node_lost\""));
+        assert_eq!((waits.outcome, waits.redone_nodes_ms), (Outcome::Waiting, 600_000), "it can go on");
+        assert_eq!(last(|log| log.replace("\"on_preempt\":\"resume\"", "\"on_preempt\":\"end\"")).outcome, Outcome::Preempted, "it cannot");
+        let spent = last(|log| log.replace("\"time_limit_ms\":null", "\"time_limit_ms\":7200000"));
+        assert_eq!(spent.outcome, Outcome::Preempted, "it has no time left");
     }
 
     #[test]

@@ -24,6 +24,7 @@ mod stems;
 mod swf;
 
 use crate::family::{Family, size_class};
+use crate::harmless::harmless;
 use builder::Builder;
 use input::Input;
 use outcome::Outcome;
@@ -39,6 +40,8 @@ pub use stems::Name;
 /// One workload of a trace as its file has it. Until the trace is whole its times count from the file's own zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Row {
+    /// The line that it begins in; for forms that are no lines, its number.
+    pub line: u64,
     /// Submission, ms after the trace's first arrival.
     pub submit_ms: i64,
     /// When it could first start (begin time reached, dependencies met); `None` where the trace does not tell it from the submission.
@@ -108,6 +111,11 @@ impl Row {
             end_ms: self.end_ms.map(shift),
             ..self
         }
+    }
+
+    /// When it was over, ms: as long after its start, or its arrival, as it ran, where the trace does not say.
+    pub(crate) fn over_ms(&self) -> i64 {
+        self.end_ms.unwrap_or_else(|| self.start_ms.unwrap_or_else(|| self.arrival_ms()).saturating_add(self.work_ms))
     }
 
     /// How long its last attempt ran, ms; where attempts before it kept something, with that.
@@ -201,7 +209,7 @@ impl Trace {
     /// Reads a trace; an error is one of the header or of the medium, never of a single row.
     pub fn read(input: impl Read, reading: Reading) -> Result<Trace, String> {
         let read = || form::read(&mut Input::open(input).map_err(|error| error.to_string())?, reading);
-        read().map_err(|message| message.lines().map(builder::harmless).collect::<Vec<_>>().join("\n"))
+        read().map_err(|message| message.lines().map(harmless).collect::<Vec<_>>().join("\n"))
     }
 
     /// Takes out the rows for which `why` has a reason; each reason is kept once, with how many rows it concerns.
@@ -266,6 +274,19 @@ impl Trace {
         self.rows.iter_mut().for_each(|row| *row = row.shifted(first));
         self.epoch_ms = self.epoch_ms.map(|epoch| epoch.saturating_add(first));
     }
+}
+
+/// Whether these rows tell how work ended, as far as any of it ran and ended.
+pub(crate) fn tells_outcomes<'r>(rows: impl Iterator<Item = &'r Row>) -> bool {
+    let (mut tells, mut unknown) = (false, false);
+    for row in rows.filter(|row| row.work_ms > 0) {
+        match row.outcome {
+            Outcome::Unknown => unknown = true,
+            Outcome::Running | Outcome::Waiting => {}
+            _ => tells = true,
+        }
+    }
+    tells || !unknown
 }
 
 /// Why a record that was [cut](input::Line) cannot be read.

@@ -106,6 +106,7 @@ impl Columns {
         }
         let team = builder.team(&field(self.qos))?;
         Ok(Some(Row {
+            line: line.number,
             submit_ms,
             start_ms,
             end_ms: start_ms.and(end_ms),

@@ -1,5 +1,6 @@
 //! How the work of a row ended in the file, and what the simulator makes of it.
 
+use crate::job::Ends;
 use serde::Serialize;
 
 /// How a row ended.
@@ -60,15 +61,18 @@ impl Outcome {
         }
     }
 
-    /// Whether the simulator lets such work fail at the end of its run time instead of completing.
+    /// What the simulator lets such work come to at the end of its run time.
     ///
-    /// What its owner or its own doing ended led to nothing, wherever it runs. What the infrastructure ended (a node, a preemption), or the
-    /// end of the file, is taken to complete after the time it ran: it would have gone on, nobody knows how long, and the simulator has node
-    /// failures and preemptions of its own.
-    pub fn fails(self) -> bool {
+    /// What its own doing ended led to nothing, wherever it runs, and what its owner cancelled is cancelled again. What the infrastructure
+    /// ended (a node, a preemption), or the end of the file, is taken to complete after the time it ran: it would have gone on, nobody knows
+    /// how long, and the simulator has node failures and preemptions of its own.
+    pub fn ends(self) -> Ends {
         match self {
-            Outcome::Failed | Outcome::OutOfMemory | Outcome::Cancelled | Outcome::TimedOut => true,
-            Outcome::Unknown | Outcome::Completed | Outcome::NodeFailed | Outcome::Preempted | Outcome::Running | Outcome::Waiting => false,
+            Outcome::Failed | Outcome::OutOfMemory | Outcome::TimedOut => Ends::Failed,
+            Outcome::Cancelled => Ends::Cancelled,
+            Outcome::Unknown | Outcome::Completed | Outcome::NodeFailed | Outcome::Preempted | Outcome::Running | Outcome::Waiting => {
+                Ends::Completed
+            }
         }
     }
 }

@@ -277,9 +277,9 @@ impl Rules {
         let checkpoint_every = terms.checkpoint_every.unwrap_or_else(|| checkpoint_default(min_runtime));
         let gang = self.gang(row);
         let user = UserId(self.first_user + row.user);
-        let (drawn, fails) = match row.outcome {
+        let (drawn, ends) = match row.outcome {
             Outcome::Unknown => self.families.draw(user, gang, mix(number as u64), chance(4)),
-            known => (None, known.fails()),
+            known => (None, known.ends()),
         };
         let spec = WorkloadSpec {
             budget: self.budgets[row.team as usize],
@@ -300,7 +300,7 @@ impl Rules {
         Job {
             spec: Arc::new(spec),
             work,
-            fails,
+            ends,
             checkpoint_every,
             unprotected_every,
             input: None,

@@ -1,7 +1,7 @@
 //! What the rows' names have in common: kept in place of the names themselves, of which a log has as many as jobs.
 
-use super::builder::harmless;
 use crate::family::stem;
+use crate::harmless::harmless;
 use std::collections::HashMap;
 
 /// A name counts up to here; commands can be longer than a page.

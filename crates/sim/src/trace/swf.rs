@@ -102,6 +102,7 @@ fn row(line: &Line<'_>, builder: &mut Builder) -> Result<Option<Row>, String> {
     let start_ms = wait_ms.filter(|_| !never_ran).map(|wait| submit_ms + wait);
     let memory_kib = known(memory, "memory")?.map_or(0, |thousands| thousands / 1000).saturating_mul(processors.into());
     Ok(Some(Row {
+        line: line.number,
         submit_ms,
         start_ms,
         end_ms: start_ms.map(|start| start + work_ms),

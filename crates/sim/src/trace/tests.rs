@@ -1,4 +1,5 @@
 use super::*;
+use crate::job::Ends;
 
 fn read(text: &[u8]) -> Trace {
     Trace::read(text, Reading::default()).expect("the header is known")
@@ -16,7 +17,7 @@ fn bench_rows() {
         (first.submit_ms, first.work_ms, first.limit_ms, first.min_runtime_ms, first.gpus),
         (0, 3_968_000, 4_364_000, Some(4_364_000), 24)
     );
-    assert_eq!((trace.rows[1].submit_ms, trace.rows[1].outcome.fails(), trace.rows[1].priority), (60_000, true, 2));
+    assert_eq!((trace.rows[1].submit_ms, trace.rows[1].outcome.ends(), trace.rows[1].priority), (60_000, Ends::Failed, 2));
     assert_eq!((trace.teams, trace.users), (vec!["2".to_string(), "13".into()], vec!["32".to_string(), "28".into()]));
 }
 

@@ -5,9 +5,10 @@ use crate::failure::{Answer, Outcome};
 use crate::moment::{clock, full, now_ms};
 use crate::output::{self, Format};
 use crate::remote::Query;
-use crate::table::{printable, wrap};
+use crate::table::wrap;
 use clap::Args;
 use stipend_server::wire::budget::Changeset;
+use stipend_sim::harmless::harmless;
 
 /// Show how the tree was changed: when, by whom, why; the latest first.
 #[derive(Debug, Args)]
@@ -77,7 +78,7 @@ fn told(changeset: &Changeset, now_ms: i64, width: Option<usize>) -> String {
 
 /// What it changed, a line each.
 pub(super) fn difference(changeset: &Changeset) -> String {
-    changeset.difference.iter().map(|line| format!("  {}", printable(line))).collect::<Vec<_>>().join("\n")
+    changeset.difference.iter().map(|line| format!("  {}", harmless(line))).collect::<Vec<_>>().join("\n")
 }
 
 /// What became of it.

@@ -124,7 +124,7 @@ fn resumed(lab: &mut Lab, sweep: u32) -> Told<()> {
     lab.until(PATIENCE, |lab| state(lab, sweep).is_some_and(|state| state == State::Running || state.is_over()))?;
     lab.until(Duration::from_secs(5), |lab| log(lab, sweep).is_ok_and(|log| log.contains("goes on")))?;
     for line in log(lab, sweep)?.lines() {
-        output::text(&format!("       | {}", crate::table::printable(line)))?;
+        output::text(&format!("       | {}", stipend_sim::harmless::harmless(line)))?;
     }
     Ok(())
 }

@@ -101,6 +101,7 @@ impl Script {
         change: impl FnOnce(&mut Submitted),
     ) -> &mut Script {
         let mut line = Submitted {
+            name: None,
             workload: workload.into(),
             budget: budget.into(),
             user: "u0".into(),

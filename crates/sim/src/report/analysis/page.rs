@@ -1,7 +1,7 @@
 //! The analysis as one page that opens offline: the figures, and pictures of them.
 
 use super::picture::{self, Share};
-use super::text::{died, hours, name, rate, short_rate, size};
+use super::text::{died, hours, name, rate, short_rate, size, untold};
 use crate::analyze::{Analysis, Cause, FamilyLoss, Owners};
 use crate::report::cell::{NOTHING, Unit};
 use crate::report::sweep::escape;
@@ -35,8 +35,8 @@ pub(super) fn page(file: &str, found: &Analysis) -> String {
     if found.unit == crate::analyze::Unit::Cpu {
         parts.push("<p class=\"soft\">The log has no GPUs: CPUs are counted.</p>".into());
     }
-    if !found.tells_outcomes {
-        parts.push("<p>The log does not tell how jobs ended: nothing can be said of completion and loss.</p>".into());
+    if found.completion.is_none() {
+        parts.push(format!("<p>{}</p>", untold(found)));
     }
     parts.extend(findings(found));
     parts.push(section(&format!("{unit}-hours over time"), &format!("{}{}", keys(), picture::over_time(found))));

@@ -1,6 +1,6 @@
 //! The screen: the sums, what was lost to what and by whom, the worst families, limits, waits, and what would save most.
 
-use crate::analyze::{Analysis, Cause, CauseLoss, Death, FamilyLoss, Finding, Owners, Rate, SizeWait, Unit as Counted};
+use crate::analyze::{Analysis, Cause, CauseLoss, Completion, Death, FamilyLoss, Finding, Owners, Rate, SizeWait, Unit as Counted};
 use crate::report::cell::{NOTHING, Unit};
 use crate::report::table::{WIDTH, align, bare, wrap};
 use crate::report::words::{count, date, duration, item, rows, shortened};
@@ -48,18 +48,30 @@ pub(super) fn head(file: &str, found: &Analysis) -> String {
     }
     match &found.completion {
         Some(completion) => {
+            let Completion { jobs, hours, kept_jobs, kept_hours } = completion;
+            let kept = match kept_jobs.of {
+                0 => "; all were cancelled".into(),
+                of if of == jobs.of => String::new(),
+                _ => format!("; of those that nobody cancelled {} and {}", rate(kept_jobs), Unit::Percent.text(*kept_hours)),
+            };
             let text = format!(
-                "Completed: {} of the jobs that ran and ended, {} of their {unit}-hours; of those that nobody cancelled {} and {}",
-                rate(&completion.jobs),
-                Unit::Percent.text(completion.hours),
-                rate(&completion.kept_jobs),
-                Unit::Percent.text(completion.kept_hours),
+                "Completed: {} of the jobs that ran and ended, {} of their {unit}-hours{kept}",
+                rate(jobs),
+                Unit::Percent.text(*hours)
             );
             lines.push(wrap("", "  ", &text));
         }
-        None => lines.push(wrap("", "  ", "The log does not tell how jobs ended: nothing can be said of completion and loss.")),
+        None => lines.push(wrap("", "  ", untold(found))),
     }
     lines.join("\n")
+}
+
+/// Why there is no rate of completion.
+pub(super) fn untold(found: &Analysis) -> &'static str {
+    match found.tells_outcomes {
+        true => "No job has run and ended: nothing can be said of completion.",
+        false => "The log does not tell how jobs ended: nothing can be said of completion and loss.",
+    }
 }
 
 /// `67.1 %`, or of few cases how many they are.
@@ -112,6 +124,9 @@ fn lost(found: &Analysis) -> String {
     let open = found.outcomes.iter().filter(|one| is_open(one.outcome) && one.part.gpu_hours > 0.0);
     for one in open {
         table.add_row([one.outcome.name().into(), count(one.part.jobs), hours(one.part.gpu_hours), of(one.part.gpu_hours)]);
+    }
+    if table.is_empty() {
+        return "Nothing was lost.".into();
     }
     align(&mut table, 2);
     let earlier = found.lost.iter().any(|loss| matches!(loss.cause, Cause::Preempted | Cause::Requeued));

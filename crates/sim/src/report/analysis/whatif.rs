@@ -12,7 +12,7 @@ const TEAMS: usize = 8;
 
 /// What such a replay cannot know.
 const CAVEATS: [&str; 4] = [
-    "What failed in the log fails again after the same time, and what completed completes: the order changes when work runs, not what becomes of it.",
+    "What failed in the log fails again after the same time, what was cancelled is cancelled again, and what completed completes: the order changes when work runs, not what becomes of it.",
     "Work comes in when it did, whatever became of earlier work; where the log asks for more than the cluster has, waits only grow, and what has not ended by the end of the log is in neither sum.",
     "Teams have the shares that they used; contracts are the run times up to 8 h, eight in ten jobs resume, one restarts and one ends, unless the log says otherwise.",
     "People who would have seen an earlier failure would have sent other work: a replay knows nothing of that.",

@@ -65,6 +65,26 @@ pub(super) struct Attempt {
     pub(super) line: u64,
 }
 
+impl Attempt {
+    /// The same with times that can be: clocks are set while jobs wait and run, and accounting is repaired by hand.
+    ///
+    /// # Errors
+    /// Nothing tells how long it ran.
+    pub(super) fn settled(self, ruled: &mut dyn FnMut(&'static str)) -> Result<Attempt, String> {
+        let Some(start) = self.start else { return Ok(self) };
+        let mut settled = Attempt { submit: self.submit.min(start), eligible: self.eligible.min(start), ..self };
+        if (settled.submit, settled.eligible) != (self.submit, self.eligible) {
+            ruled("jobs that started before they were submitted, or could start: they did not wait");
+        }
+        if self.end.is_some_and(|end| end < start) {
+            let ran = self.elapsed.ok_or("ends before it starts, and does not say how long it ran")?;
+            ruled("jobs that ended before they started: taken to have ended as long after it as they ran");
+            settled.end = Some(start.saturating_add(ran));
+        }
+        Ok(settled)
+    }
+}
+
 impl<'a> Record<'a> {
     /// Takes GPUs, CPUs, memory and nodes from lists in the order in which they are to be believed: what it had goes before what it asked for.
     pub(super) fn resources(&mut self, lists: &[Resources<'a>]) {
@@ -83,7 +103,8 @@ impl<'a> Record<'a> {
             (None, None, _) => State::Pending,
             (_, None, _) => State::Running,
             (.., Some(true)) => State::Failed,
-            _ => State::Completed,
+            (.., Some(false)) => State::Completed,
+            (.., None) => State::Ended,
         })
     }
 

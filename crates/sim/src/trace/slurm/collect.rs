@@ -50,7 +50,6 @@ impl<'b> Collector<'b> {
         if record.tasks {
             self.builder.ruled(line, "tasks of an array that wait together: the log has one record for all, which counts once");
         }
-        let eligible = record.eligible.unwrap_or(submit).max(submit);
         let names = [record.cluster, record.account, record.user, record.partition, record.qos, record.gpu_kind];
         let [cluster, account, user, partition, qos, kind] = match self.names.numbers(names) {
             Ok(numbers) => numbers,
@@ -59,7 +58,7 @@ impl<'b> Collector<'b> {
         // What `sbatch --wrap` submits is called `wrap`, whatever it is.
         let says_nothing = is_nothing(record.name) || (record.name == b"wrap" && !record.submit_line.is_empty());
         let name = self.builder.name(if says_nothing { record.submit_line } else { record.name });
-        self.attempts.push(Attempt {
+        let attempt = Attempt {
             id: record.id,
             cluster,
             account,
@@ -70,7 +69,7 @@ impl<'b> Collector<'b> {
             kind,
             state: record.settled_state(),
             submit,
-            eligible: start.map_or(eligible, |start| eligible.min(start.max(submit))),
+            eligible: record.eligible.unwrap_or(submit).max(submit),
             start,
             end: record.end.filter(|_| start.is_some()),
             elapsed: record.elapsed,
@@ -80,7 +79,11 @@ impl<'b> Collector<'b> {
             memory: record.memory,
             gpus: record.gpus,
             line,
-        });
+        };
+        match attempt.settled(&mut |rule| self.builder.ruled(line, rule)) {
+            Ok(attempt) => self.attempts.push(attempt),
+            Err(reason) => self.bad(line, || reason),
+        }
     }
 
     /// The log is at its end: its records become jobs, and those the rows of the trace.
@@ -142,6 +145,7 @@ fn row(job: &SlurmJob, names: &Names, has: &Has, builder: &mut Builder) -> Resul
     let members = if job.nodes > 0 && job.gpus.is_multiple_of(job.nodes) { job.nodes } else { 0 };
     let outcome = outcome(job);
     Ok(Row {
+        line: job.line,
         submit_ms: job.submit,
         eligible_ms: Some(job.eligible),
         start_ms: job.start,
@@ -186,6 +190,7 @@ fn outcome(job: &SlurmJob) -> Outcome {
         State::TimedOut | State::Deadline => Outcome::TimedOut,
         State::NodeFailed | State::BootFailed => Outcome::NodeFailed,
         State::Preempted | State::Requeued => Outcome::Preempted,
+        State::Ended => Outcome::Unknown,
     }
 }
 

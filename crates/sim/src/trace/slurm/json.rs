@@ -163,7 +163,10 @@ fn take(job: &Job<'_>, number: u64, out: &mut Collector<'_>) {
 fn record<'j>(job: &'j Job<'_>) -> Result<Record<'j>, String> {
     let (id, tasks) = id(job)?;
     let state = first(&[&job.state, &job.job_state]);
-    let state = State::read(state).ok_or_else(|| format!("`{}` is no state", String::from_utf8_lossy(&state[..state.len().min(60)])))?;
+    let state = match state {
+        b"" => return Err("has no state".into()),
+        state => State::read(state).ok_or_else(|| format!("`{}` is no state", String::from_utf8_lossy(&state[..state.len().min(60)])))?,
+    };
     let instant = |times: [Number; 2]| times.into_iter().find_map(|number| epoch_ms(number.0?));
     let nodes = job.allocation_nodes.0.or(job.node_count.0).and_then(|nodes| u32::try_from(nodes).ok());
     // The controller says when a job that runs will have to end.

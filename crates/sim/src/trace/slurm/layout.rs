@@ -132,17 +132,21 @@ fn lines(head: &[u8]) -> Vec<&[u8]> {
     head.split(|&byte| byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line)).collect()
 }
 
-/// The delimiter of a header: what stands between its first name and the second.
+/// The delimiter of a header: what stands between its first name and the second. It may stand before the first, too, which is then a column without
+/// a name, such as the numbers that programs for tables put before each row.
 pub(super) fn header_delimiter(line: &[u8]) -> Option<&[u8]> {
     let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_' || *byte == b'%';
-    let line = line.strip_prefix(b"\"").unwrap_or(line);
-    let from = line.iter().position(|byte| !is_name(byte)).filter(|&from| from > 0)?;
+    let before = line.iter().position(is_name)?;
+    let (unnamed, line) = line.split_at(before);
+    let from = line.iter().position(|byte| !is_name(byte))?;
     let to = from + line[from..].iter().position(is_name)?;
     let between = &line[from..to];
     // Quoted names: `"JobID","State"`.
     let between = between.strip_prefix(b"\"").unwrap_or(between);
     let between = between.strip_suffix(b"\"").unwrap_or(between);
-    (!between.is_empty() && !between.iter().all(|&byte| byte == b' ')).then_some(between)
+    let unnamed = unnamed.strip_suffix(b"\"").unwrap_or(unnamed);
+    let is_cut = unnamed.is_empty() || unnamed == between || unnamed == [b"\"\"", between].concat();
+    (is_cut && !between.is_empty() && !between.iter().all(|&byte| byte == b' ')).then_some(between)
 }
 
 /// What could delimit the fields of a line without a header: each run of characters that no number, name or time contains, whole and shortened.

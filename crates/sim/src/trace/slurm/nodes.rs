@@ -6,6 +6,7 @@ use super::scan;
 use super::split::{Fields, Splitter};
 use super::tres::{mebibytes, resources};
 use super::value::quantity;
+use crate::harmless::harmless;
 use crate::trace::input::Input;
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -76,7 +77,7 @@ impl Inventory {
         let (gres, tres) = (resources(gres).unwrap_or_default(), resources(tres).unwrap_or_default());
         let gpus = if gres.gpus > 0 { gres.gpus } else { tres.gpus };
         let model = gres.kind.or(tres.kind).unwrap_or_default();
-        let model: String = String::from_utf8_lossy(&model[..model.len().min(64)]).chars().filter(|c| !c.is_control()).collect();
+        let model = harmless(&String::from_utf8_lossy(&model[..model.len().min(64)]));
         let (cpus, memory) = (machine.0.max(tres.cpus), machine.1.max(tres.memory));
         let (all, away) = self.kinds.entry(Kind { gpus, model, cpus, memory_gib: memory / 1024 }).or_default();
         *all += 1;

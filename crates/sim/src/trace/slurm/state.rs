@@ -31,6 +31,8 @@ pub(super) enum State {
     OutOfMemory,
     /// It went back to the queue.
     Requeued,
+    /// It ended, and the log does not say how.
+    Ended,
 }
 
 use State::*;

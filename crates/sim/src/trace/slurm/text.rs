@@ -235,6 +235,5 @@ fn time(field: &[u8], what: &str) -> Result<Option<i64>, String> {
 fn wrong(what: &str, field: &[u8]) -> String {
     let shown = &field[..field.len().min(60)];
     let more = if shown.len() < field.len() { "..." } else { "" };
-    let text: String = String::from_utf8_lossy(shown).chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    format!("`{text}{more}` is no {what}")
+    format!("`{}{more}` is no {what}", String::from_utf8_lossy(shown))
 }

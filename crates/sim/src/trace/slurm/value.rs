@@ -12,7 +12,7 @@ const NO_VALUE: i64 = 0xffff_fffe;
 const LENGTH_MAX_MS: i64 = 100 * 365 * 86_400_000;
 
 /// Words for a value that is not there.
-const NOTHING: [&[u8]; 9] = [b"", b"unknown", b"none", b"n/a", b"invalid", b"(null)", b"null", b"none assigned", b"\\n"];
+const NOTHING: [&[u8]; 11] = [b"", b"unknown", b"none", b"n/a", b"invalid", b"(null)", b"null", b"none assigned", b"\\n", b"nan", b"nat"];
 
 /// Whether the text says that there is no value.
 pub(super) fn is_nothing(text: &[u8]) -> bool {
@@ -25,7 +25,7 @@ pub(super) fn instant(text: &[u8]) -> Result<Option<i64>, ()> {
     if is_nothing(text) {
         return Ok(None);
     }
-    if let Some(seconds) = integer(text) {
+    if let Some(seconds) = integer(unfractioned(text)) {
         return Ok(epoch_ms(seconds));
     }
     let (clock, rest) = text.split_at_checked(19).ok_or(())?;
@@ -40,6 +40,11 @@ pub(super) fn instant(text: &[u8]) -> Result<Option<i64>, ()> {
 /// Seconds since 1970 as ms; 0 and the database's "none" are no instant.
 pub(super) fn epoch_ms(seconds: i64) -> Option<i64> {
     (seconds > 0 && seconds != NO_VALUE && seconds != NO_VALUE + 1 && seconds < LENGTH_MAX_MS / 1000 * 3).then(|| seconds * 1000)
+}
+
+/// A whole number that a program for tables has made a fraction, as it does in columns in which some are missing: `8.0`.
+fn unfractioned(text: &[u8]) -> &[u8] {
+    text.strip_suffix(b".0").unwrap_or(text)
 }
 
 fn offset_ms(text: &[u8]) -> Option<i64> {
@@ -58,7 +63,8 @@ fn offset_ms(text: &[u8]) -> Option<i64> {
     Some(sign * minutes * 60_000)
 }
 
-/// A length in ms: `7-11:33:12`, `1-05:50`, `1-05`, `30:00`, `01:35.654`; a number alone counts in `unit_ms`.
+/// A length in ms: `7-11:33:12`, `1-05:50`, `1-05`, `30:00`, `01:35.654`, and `7 days 11:33:12` as programs for tables write it; a number alone
+/// counts in `unit_ms`.
 pub(super) fn length(text: &[u8], unit_ms: i64) -> Result<Option<i64>, ()> {
     if is_nothing(text) {
         return Ok(None);
@@ -67,8 +73,9 @@ pub(super) fn length(text: &[u8], unit_ms: i64) -> Result<Option<i64>, ()> {
 }
 
 fn parse_length(text: &[u8], unit_ms: i64) -> Option<i64> {
-    let (days, clock) = match memchr::memchr(b'-', text) {
-        Some(dash) => (Some(count(&text[..dash])?), &text[dash + 1..]),
+    let parted = [b"-".as_slice(), b" days "].into_iter().find_map(|mark| Some((memchr::memmem::find(text, mark)?, mark.len())));
+    let (days, clock) = match parted {
+        Some((at, length)) => (Some(count(&text[..at])?), &text[at + length..]),
         None => (None, text),
     };
     let (clock, ms) = match memchr::memchr(b'.', clock) {
@@ -98,7 +105,7 @@ pub(super) fn limit(text: &[u8]) -> Result<i64, ()> {
     if none.iter().any(|word| text.eq_ignore_ascii_case(word)) {
         return Ok(0);
     }
-    match integer(text) {
+    match integer(unfractioned(text)) {
         Some(minutes) => Ok(limit_minutes(minutes)),
         None => Ok(length(text, 60_000)?.unwrap_or(0)),
     }
@@ -129,7 +136,7 @@ pub(super) fn quantity(text: &[u8]) -> Result<Option<u32>, ()> {
         [digits @ .., b'M' | b'm'] => (digits, 1024.0 * 1024.0),
         digits => (digits, 1.0),
     };
-    match integer(digits).filter(|&number| number >= 0) {
+    match integer(unfractioned(digits)).filter(|&number| number >= 0) {
         Some(NO_VALUE..=0xffff_ffff) => Ok(None),
         Some(number) => scaled(number as f64 * unit),
         // With a unit the number may have decimals: `20.50K` CPUs.

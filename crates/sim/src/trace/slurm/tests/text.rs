@@ -278,3 +278,48 @@ fn eligible_time_is_when_it_begins_to_wait() {
     let arrivals: Vec<(u32, i64)> = trace.rows.iter().map(|row| (row.gpus, row.arrival_ms() / 60_000)).collect();
     assert_eq!(arrivals, [(1, 0), (3, 0), (2, 30)]);
 }
+
+/// Clocks are set while jobs run, and an accounting is repaired by hand: such rows are read, by a rule that is counted, or not, and counted.
+#[test]
+fn times_that_cannot_be() {
+    let header = "JobID|State|Submit|Eligible|Start|End|Elapsed|AllocTRES\n";
+    let row = |times: &str| format!("{header}7|COMPLETED|{}|gres/gpu=4\n", times.replace('~', "2023-05-01T"));
+    let early = read(row("~10:00:00|~10:05:00|~09:00:00|~11:00:00|02:00:00"));
+    assert_eq!(reasons(&early), ["1 jobs that started before they were submitted, or could start"]);
+    assert_eq!((early.ruled[0].first_line, early.rows[0].arrival_ms(), early.rows[0].start_ms), (2, 0, Some(0)));
+    let before_it_could = read(row("~10:00:00|~12:00:00|~11:00:00|~13:00:00|02:00:00"));
+    assert_eq!((before_it_could.ruled[0].rows, before_it_could.rows[0].start_ms), (1, Some(0)));
+    let back = read(row("~09:00:00|~09:00:00|~10:00:00|~09:30:00|00:30:00"));
+    assert_eq!(reasons(&back), ["1 jobs that ended before they started"]);
+    assert_eq!((back.rows[0].start_ms, back.rows[0].end_ms, back.rows[0].work_ms), (Some(3_600_000), Some(5_400_000), 1_800_000));
+    let untold = read(row("~09:00:00|~09:00:00|~10:00:00|~09:30:00|"));
+    assert_eq!(bad(&untold), ["2: ends before it starts, and does not say how long it ran"]);
+    assert!(reasons(&read(row("~09:00:00|~09:00:00|~10:00:00|~10:30:00|00:30:00"))).is_empty());
+}
+
+/// Where neither a state nor an exit code is asked for nobody knows how a job ended.
+#[test]
+fn without_a_state_an_end_is_unknown() {
+    let trace = read("JobID|Submit|Start|End|AllocTRES\n7|2023-05-01T10:00:00|2023-05-01T10:01:00|2023-05-01T11:01:00|gres/gpu=4\n");
+    assert_eq!(rows(&trace), ["unknown unknown 4 3600s 0m unknown"]);
+}
+
+/// Programs for tables number the rows, make fractions of whole numbers where some are missing, and write times in their own way.
+#[test]
+fn a_log_that_went_through_a_program_for_tables() {
+    let header = ",JobID,JobName,State,Submit,Start,End,Elapsed,NNodes,Timelimit,AllocTRES\n";
+    let rows_of = |first: &str| {
+        let line = "12,train,COMPLETED,1682935200,1682935260.0,1682938860.0,0 days 01:00:00,2.0,120.0,\"cpu=8,gres/gpu=4\"\n";
+        let open = "13,train,RUNNING,1682935200,1682935260.0,NaT,0 days 00:10:00,nan,nan,gres/gpu=4\n";
+        read(format!("{first}{}0,{line}1,{open}", &header[1..]))
+    };
+    for first in [",", "\"\","] {
+        let trace = rows_of(first);
+        assert_eq!(
+            rows(&trace),
+            ["unknown unknown 2x2 3600s 120m completed", "unknown unknown 4 600s 0m still running"],
+            "{:?}",
+            bad(&trace)
+        );
+    }
+}

@@ -42,6 +42,9 @@ fn lengths() {
         ("30:00", hours(0, 30, 0)),
         ("01:35.654", Ok(Some(95_654))),
         ("86400", hours(24, 0, 0)),
+        ("3600.0", hours(1, 0, 0)),
+        ("1 days 05:50:00", hours(29, 50, 0)),
+        ("NaT", Ok(None)),
         ("", Ok(None)),
         ("INVALID", Ok(None)),
         ("1-2:3:4:5", Err(())),
@@ -59,6 +62,7 @@ fn limits() {
         ("1-05:50:00", 1790),
         ("30:00", 30),
         ("1440", 1440),
+        ("1440.0", 1440),
         ("UNLIMITED", 0),
         ("Partition_Limit", 0),
         ("", 0),
@@ -85,6 +89,8 @@ fn exit_codes_and_quantities() {
     }
     for (text, expected) in [
         ("8", Ok(Some(8))),
+        ("8.0", Ok(Some(8))),
+        ("nan", Ok(None)),
         ("2K", Ok(Some(2048))),
         ("1.50K", Ok(Some(1536))),
         ("", Ok(None)),
