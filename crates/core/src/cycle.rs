@@ -18,13 +18,13 @@ use crate::eviction::{Found, Search};
 use crate::explain::{Blocker, Tier, Why};
 use crate::id::{BudgetId, PoolId, WorkloadId};
 use crate::licence::{Claimant, Judge, Licences, reason};
-use crate::order::{OpenLeaf, Standings, next_allocated, next_unallocated, standings_down_to};
+use crate::order::{OpenLeaf, Standings, Turn, next_allocated, next_unallocated, standings_down_to};
 use crate::perform::perform;
 use crate::placement::{Ground, lanes, place, place_before_drain};
 use crate::plan::{Decision, PassedOver, Plan, Preemption};
 use crate::pool::Pool;
 use crate::quantity::{Span, Time};
-use crate::queue::{Blocked, ShapeId, Size, head};
+use crate::queue::{Blocked, ShapeId, Size, firsts};
 use crate::reservation::survey::Survey;
 use crate::reservation::{gone_by, hold_max};
 use crate::scheduler::Scheduler;
@@ -193,16 +193,21 @@ impl<'a> Cycle<'a> {
         let now = self.now();
         self.begin_walk();
         let mut open = self.open(true);
+        let mut still: Option<Turn> = None;
         while !open.is_empty() {
             let pool = &mut self.s.pools[self.pool];
-            let Some((index, tier)) = next_allocated(&open, pool, &self.s.tree, &mut self.standings, now) else { break };
-            let id = self.head(&open[index]);
+            let turn = still.take().or_else(|| next_allocated(&open, pool, &self.s.tree, &mut self.standings, now));
+            let Some(Turn { index, tier, by_age }) = turn else { break };
+            let (leaf, id) = (open[index].leaf, self.head(&mut open[index]));
             if self.is_better_off_elsewhere(id) {
                 self.leave_to_others(&mut open, index, id);
                 continue;
             }
             let result = self.try_turn(id, tier);
+            // A try in vain changes no standing: the turn stays with the leaf, if nothing but those gave it to it.
+            still = turn.filter(|_| result.is_err() && !by_age);
             self.close(&mut open, index, id, result, false);
+            still = still.filter(|_| open.get(index).is_some_and(|open| open.leaf == leaf));
         }
     }
 
@@ -225,8 +230,8 @@ impl<'a> Cycle<'a> {
                 break;
             }
             let pool = &mut self.s.pools[self.pool];
-            let Some(index) = next_unallocated(&open, pool, &self.s.tree, now) else { break };
-            let id = self.head(&open[index]);
+            let Some(index) = next_unallocated(&open, pool, &self.s.tree, &mut self.standings, now) else { break };
+            let id = self.head(&mut open[index]);
             if self.is_better_off_elsewhere(id) || self.may_still_start_elsewhere(id) {
                 self.leave_to_others(&mut open, index, id);
                 continue;
@@ -236,13 +241,17 @@ impl<'a> Cycle<'a> {
         }
     }
 
-    fn head(&mut self, open: &OpenLeaf) -> WorkloadId {
-        let now = self.s.now;
-        let pool = &mut self.s.pools[self.pool];
-        let order = self.s.tree.get(open.leaf).map(|b| b.spec.order).unwrap_or_default();
-        let side = if open.allocated { &pool.queue.allocated } else { &pool.queue.unallocated };
-        let used = |account| self.standings.of_user(&mut pool.ledger, now, account);
-        head(&side[&open.leaf], (&open.shapes, &open.skip), order, now, pool.knobs.age_min, used).expect("an open shape has waiting work")
+    /// An open leaf's first workload.
+    fn head(&mut self, open: &mut OpenLeaf) -> WorkloadId {
+        if open.firsts.is_empty() {
+            let now = self.s.now;
+            let pool = &mut self.s.pools[self.pool];
+            let order = self.s.tree.get(open.leaf).map(|b| b.spec.order).unwrap_or_default();
+            let side = if open.allocated { &pool.queue.allocated } else { &pool.queue.unallocated };
+            let used = |account| self.standings.of_user(&mut pool.ledger, now, account);
+            open.firsts = firsts(&side[&open.leaf], (&open.shapes, &open.skip), order, now, pool.knobs.age_min, used);
+        }
+        open.firsts.last().expect("an open shape has waiting work").id
     }
 
     /// A shape whose work likes another pool better is closed here for now, and stays as open as it was.
@@ -262,6 +271,7 @@ impl<'a> Cycle<'a> {
                 let budget = self.s.tree.get(workload.spec.budget).expect("work runs in a budget");
                 self.standings.forget(pool, workload.in_pool(pool.id).charge.user, budget);
                 let leaf = &mut open[index];
+                leaf.firsts.clear();
                 let side = if leaf.allocated { &pool.queue.allocated } else { &pool.queue.unallocated };
                 // What is left of a shape may be what was passed over already.
                 let (queue, skip) = (&side[&leaf.leaf], std::mem::take(&mut leaf.skip));
@@ -286,8 +296,10 @@ impl<'a> Cycle<'a> {
                 if blocker == Blocker::SearchesSpent {
                     // What only a search could help is as blocked as before, and looked at in the next cycle.
                     open.iter_mut().for_each(|leaf| leaf.retain(|_, depth| depth != Some(Depth::PastContract)));
+                    open.retain(|leaf| !leaf.shapes.is_empty());
+                } else if leaf.shapes.is_empty() {
+                    open.remove(index);
                 }
-                open.retain(|leaf| !leaf.shapes.is_empty());
                 self.pass_over((budget, allocated, shape), id, blocker, filling);
             }
         }

@@ -10,7 +10,7 @@ use crate::licence::{Claimant, Judge, Licences, loss_limit, on_express, sides};
 use crate::order::{OpenLeaf, Standings, next_allocated, next_unallocated, standings_down_to};
 use crate::pool::Pool;
 use crate::quantity::{GpuMs, Gpus, Span, Standing, Time};
-use crate::queue::{LeafQueue, head};
+use crate::queue::{LeafQueue, firsts};
 use crate::record::{Estimate, Kin};
 use crate::scheduler::Scheduler;
 use crate::spec::LeafOrder;
@@ -201,8 +201,8 @@ impl Scheduler {
         let mut ahead = Vec::new();
         loop {
             let next = match allocated {
-                true => next_allocated(&open, pool, &self.tree, &mut standings, self.now),
-                false => next_unallocated(&open, pool, &self.tree, self.now).map(|index| (index, Tier::Idle)),
+                true => next_allocated(&open, pool, &self.tree, &mut standings, self.now).map(|turn| (turn.index, turn.tier)),
+                false => next_unallocated(&open, pool, &self.tree, &mut standings, self.now).map(|index| (index, Tier::Idle)),
             };
             let Some((index, tier)) = next.filter(|(index, _)| open[*index].leaf != own) else { break };
             let leaf = open.remove(index).leaf;
@@ -255,9 +255,8 @@ impl Scheduler {
         let queue = &pool.queue.allocated[&leaf];
         // What runs before its turn takes nobody's GPUs.
         let shapes: Vec<_> = queue.shapes.keys().copied().filter(|shape| !pool.queue.shape(*shape).early).collect();
-        let first = head(queue, (&shapes, &BTreeSet::new()), order, at, pool.knobs.age_min, |account| {
-            standings.of_user(&mut pool.ledger, at, account)
-        })?;
+        let used = |account| standings.of_user(&mut pool.ledger, at, account);
+        let first = firsts(queue, (&shapes, &BTreeSet::new()), order, at, pool.knobs.age_min, used).pop()?.id;
         let workload = self.workloads.get(first.0)?;
         let aged_before = at - queue.old_age(pool.knobs.age_min);
         let terms = workload.in_pool(pool.id);

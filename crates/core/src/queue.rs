@@ -320,35 +320,58 @@ fn key(id: WorkloadId, workload: &Workload, terms: &Terms, order: LeafOrder) -> 
     (first, workload.eligible, id)
 }
 
-/// A leaf's first workload among these shapes, without those to skip: what has waited too long, then its order, then the user who had least (`used`).
-pub(crate) fn head(
+/// The first workload of a shape in its leaf, and what puts it before those of other shapes: it has waited too long, then the leaf's order,
+/// then what its user had, then its eligible time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct First {
+    in_its_turn: bool,
+    key: i64,
+    used: i128,
+    eligible: Time,
+    pub id: WorkloadId,
+    pub shape: ShapeId,
+}
+
+impl First {
+    fn by_age((eligible, id): (Time, WorkloadId), shape: ShapeId) -> First {
+        First { in_its_turn: false, key: 0, used: 0, eligible, id, shape }
+    }
+}
+
+/// The first workload of each of these shapes, without those to skip, the leaf's first last: what has waited too long, then its order, then
+/// the user who had least (`used`).
+pub(crate) fn firsts(
     leaf: &LeafQueue,
     (shapes, skip): (&[ShapeId], &BTreeSet<WorkloadId>),
     order: LeafOrder,
     at: Time,
     age_min: Span,
     mut used: impl FnMut(usize) -> i128,
-) -> Option<WorkloadId> {
-    if order == LeafOrder::Fifo || leaf.has_aged(at, age_min) {
-        let (eligible, oldest) = leaf.oldest(shapes, skip)?;
-        if order == LeafOrder::Fifo || at - eligible > leaf.old_age(age_min) {
-            return Some(oldest);
+) -> Vec<First> {
+    let (has_aged, old_age) = (leaf.has_aged(at, age_min), leaf.old_age(age_min));
+    let mut first_of = |shape: ShapeId| {
+        let queue = leaf.shapes.get(&shape)?;
+        if order == LeafOrder::Fifo || has_aged {
+            let oldest = first(&queue.by_age, |(_, id)| skip.contains(id))?;
+            if order == LeafOrder::Fifo || at - oldest.0 > old_age {
+                return Some(First::by_age(oldest, shape));
+            }
         }
-    }
-    let mut best: Option<((i64, i128, Time), WorkloadId)> = None;
-    let firsts = shapes.iter().filter_map(|s| leaf.shapes.get(s)).flat_map(|q| &q.users);
-    for (user, queue) in firsts {
-        let Some((first, eligible, id)) = first(queue, |(.., id)| skip.contains(id)) else { continue };
-        if best.is_some_and(|((b, ..), _)| b < first) {
-            continue;
+        let mut best: Option<First> = None;
+        for (user, queue) in &queue.users {
+            let Some((key, eligible, id)) = first(queue, |(.., id)| skip.contains(id)) else { continue };
+            if best.is_some_and(|best| best.key < key) {
+                continue;
+            }
+            let used = if order == LeafOrder::Priority { used(*user) } else { 0 };
+            let one = First { in_its_turn: true, key, used, eligible, id, shape };
+            best = Some(best.map_or(one, |best| best.min(one)));
         }
-        let used = if order == LeafOrder::Priority { used(*user) } else { 0 };
-        let rank = (first, used, eligible);
-        if best.is_none_or(|b| (rank, id) < b) {
-            best = Some((rank, id));
-        }
-    }
-    best.map(|(_, id)| id)
+        best
+    };
+    let mut firsts: Vec<First> = shapes.iter().filter_map(|shape| first_of(*shape)).collect();
+    firsts.sort_unstable_by(|a, b| b.cmp(a));
+    firsts
 }
 
 /// The first of a set that is not to be skipped, which is nearly always the first of all.
