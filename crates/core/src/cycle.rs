@@ -28,7 +28,7 @@ use crate::queue::{Blocked, ShapeId, Size, firsts};
 use crate::reservation::survey::Survey;
 use crate::reservation::{gone_by, hold_max};
 use crate::scheduler::Scheduler;
-use crate::spec::OnPreempt;
+use crate::spec::{Gang, OnPreempt};
 use crate::workload::{StopCause, Terms, Workload};
 use std::cell::Cell;
 
@@ -104,6 +104,8 @@ struct Cycle<'a> {
     trial: bool,
     /// The nodes as those see them who ask for a promise, until a decision changes them.
     survey: Option<Survey>,
+    /// Gangs that found no free GPUs since the last decision, each with when it would have been gone.
+    unplaced: Vec<(Gang, bool, Time)>,
     /// Pools that are still to be gone through.
     pending: &'a [usize],
     /// Pools in which a start of this cycle ended a promise.
@@ -130,6 +132,7 @@ impl<'a> Cycle<'a> {
             explains: false,
             trial: false,
             survey: None,
+            unplaced: Vec::new(),
             pending: &[],
             given_back: Vec::new(),
             left_to_others: false,
@@ -161,6 +164,7 @@ impl<'a> Cycle<'a> {
         }
         perform(self.s, &decision, self.log);
         self.survey = None;
+        self.unplaced.clear();
         self.plan.decisions.push(decision);
     }
 
@@ -350,7 +354,12 @@ impl<'a> Cycle<'a> {
         let ends = self.s.now + pool.knobs.start_timeout + terms.contract;
         let own = workload.reservation_in(pool.id);
         let ground = Ground { lanes: &[], gone_by: gone_by(&pool.knobs, terms, self.s.now), own, only: None };
-        let free = lanes(express).iter().find_map(|lanes| place(cluster, &Ground { lanes, ..ground }, &gang));
+        let is_unplaced = own.is_none() && self.unplaced.iter().any(|tried| asks_no_less((gang, express, ground.gone_by), *tried));
+        let on_free = || lanes(express).iter().find_map(|lanes| place(cluster, &Ground { lanes, ..ground }, &gang));
+        let free = if is_unplaced { None } else { on_free() };
+        if free.is_none() && own.is_none() && !is_unplaced {
+            self.unplaced.push((gang, express, ground.gone_by));
+        }
         let certain = workload.spec.on_preempt == OnPreempt::End;
         let free = free.or_else(|| if certain { place_before_drain(cluster, &gang, ends, express) } else { None });
         if let Some(slots) = free {
@@ -413,6 +422,14 @@ impl<'a> Cycle<'a> {
                 return Err(Blocker::SearchesSpent);
             }
             self.searches += 1;
+            let ground = Ground { lanes: &[], gone_by, own, only: None };
+            // A search would find nothing, nor that anything is too dear.
+            if !(self.explains
+                || past && !pool.too_dear && !self.too_dear.get()
+                || pool.cluster.may_fit_before_promises(size, depth, &ground))
+            {
+                continue;
+            }
             let mut judge = Judge { pool, tree: &self.s.tree, standings: &mut self.standings, at: now };
             let licences = Licences::new(&claimant, past, &mut judge);
             let pool = judge.pool;
@@ -421,7 +438,7 @@ impl<'a> Cycle<'a> {
                     pool,
                     workloads: &self.s.workloads,
                     licences: &licences,
-                    ground: Ground { lanes, gone_by, own, only: None },
+                    ground: Ground { lanes, ..ground },
                     past,
                     worth: true,
                     at: now,
@@ -514,4 +531,11 @@ impl<'a> Cycle<'a> {
         self.start(id, Tier::Idle, slots);
         Ok(())
     }
+}
+
+/// Whether a gang that may use express nodes (or not) and would be gone by some time could not be placed where another could not.
+fn asks_no_less((gang, express, gone_by): (Gang, bool, Time), (other, other_express, other_gone_by): (Gang, bool, Time)) -> bool {
+    let alike = Gang { members: other.members, gpus_per_member: other.gpus_per_member, ..gang } == other;
+    let is_larger = gang.members >= other.members && gang.gpus_per_member >= other.gpus_per_member;
+    alike && is_larger && gone_by >= other_gone_by && express <= other_express
 }

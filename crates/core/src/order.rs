@@ -28,6 +28,13 @@ impl OpenLeaf {
         OpenLeaf { leaf, allocated, shapes: Vec::new(), depths: Vec::new(), skip: BTreeSet::new(), firsts: Vec::new() }
     }
 
+    /// Room for so many shapes.
+    pub(crate) fn with_room(mut self, shapes: usize) -> OpenLeaf {
+        self.shapes.reserve(shapes);
+        self.depths.reserve(shapes);
+        self
+    }
+
     pub(crate) fn push(&mut self, shape: ShapeId, depth: Option<Depth>) {
         self.shapes.push(shape);
         self.depths.push(depth);

@@ -369,7 +369,8 @@ pub(crate) fn firsts(
         }
         best
     };
-    let mut firsts: Vec<First> = shapes.iter().filter_map(|shape| first_of(*shape)).collect();
+    let mut firsts = Vec::with_capacity(shapes.len());
+    firsts.extend(shapes.iter().filter_map(|shape| first_of(*shape)));
     firsts.sort_unstable_by(|a, b| b.cmp(a));
     firsts
 }

@@ -16,7 +16,7 @@ impl Cycle<'_> {
         let mut queues = std::mem::take(if allocated { &mut pool.queue.allocated } else { &mut pool.queue.unallocated });
         let mut open = Vec::new();
         for (leaf, queue) in queues.iter_mut().filter(|(_, queue)| queue.waiting > 0) {
-            let mut of_leaf = OpenLeaf::new(*leaf, allocated);
+            let mut of_leaf = OpenLeaf::new(*leaf, allocated).with_room(queue.gates.len());
             if allocated {
                 self.open_allocated(queue, &mut of_leaf)
             } else {
