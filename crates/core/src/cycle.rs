@@ -197,6 +197,8 @@ impl<'a> Cycle<'a> {
         let now = self.now();
         self.begin_walk();
         let mut open = self.open(true);
+        // Nearly all of them will be passed over, each with a note.
+        self.plan.decisions.reserve(open.iter().map(|leaf| leaf.shapes.len()).sum());
         let mut still: Option<Turn> = None;
         while !open.is_empty() {
             let pool = &mut self.s.pools[self.pool];
@@ -227,21 +229,26 @@ impl<'a> Cycle<'a> {
         }
         let mut open = self.open_early();
         let mut later = if self.pool().queue.unallocated.is_empty() { Vec::new() } else { self.open(false) };
+        let mut still: Option<Turn> = None;
         while idle(self.pool()) {
             let ready = later.extract_if(.., |leaf| open.iter().all(|other| other.leaf != leaf.leaf)).collect::<Vec<_>>();
+            still = still.filter(|_| ready.is_empty());
             open.extend(ready);
             if open.is_empty() {
                 break;
             }
             let pool = &mut self.s.pools[self.pool];
-            let Some(index) = next_unallocated(&open, pool, &self.s.tree, &mut self.standings, now) else { break };
-            let id = self.head(&mut open[index]);
+            let turn = still.take().or_else(|| next_unallocated(&open, pool, &self.s.tree, &mut self.standings, now));
+            let Some(Turn { index, by_age, .. }) = turn else { break };
+            let (leaf, id) = (open[index].leaf, self.head(&mut open[index]));
             if self.is_better_off_elsewhere(id) || self.may_still_start_elsewhere(id) {
                 self.leave_to_others(&mut open, index, id);
                 continue;
             }
             let result = self.try_fill(id);
             self.close(&mut open, index, id, result, true);
+            // Neither a start nor a try in vain changes whose turn it is.
+            still = turn.filter(|_| !by_age && open.get(index).is_some_and(|open| open.leaf == leaf));
         }
     }
 

@@ -7,7 +7,7 @@ use crate::entry::{By, Licence, Occupancy, Placement};
 use crate::explain::{Blocker, BudgetStanding, PoolExplanation, Tier};
 use crate::id::{BudgetId, LeaseId, PoolId, WorkloadId};
 use crate::licence::{Claimant, Judge, Licences, loss_limit, on_express, sides};
-use crate::order::{OpenLeaf, Standings, next_allocated, next_unallocated, standings_down_to};
+use crate::order::{OpenLeaf, Standings, Turn, next_allocated, next_unallocated, standings_down_to};
 use crate::pool::Pool;
 use crate::quantity::{GpuMs, Gpus, Span, Standing, Time};
 use crate::queue::{LeafQueue, firsts};
@@ -201,10 +201,10 @@ impl Scheduler {
         let mut ahead = Vec::new();
         loop {
             let next = match allocated {
-                true => next_allocated(&open, pool, &self.tree, &mut standings, self.now).map(|turn| (turn.index, turn.tier)),
-                false => next_unallocated(&open, pool, &self.tree, &mut standings, self.now).map(|index| (index, Tier::Idle)),
+                true => next_allocated(&open, pool, &self.tree, &mut standings, self.now),
+                false => next_unallocated(&open, pool, &self.tree, &mut standings, self.now),
             };
-            let Some((index, tier)) = next.filter(|(index, _)| open[*index].leaf != own) else { break };
+            let Some(Turn { index, tier, .. }) = next.filter(|turn| open[turn.index].leaf != own) else { break };
             let leaf = open.remove(index).leaf;
             let (own_side, their_side) = if tier == Tier::OwnShare { (own, leaf) } else { sides(&self.tree, own, leaf) };
             let mut standing = |budget| BudgetStanding { budget, standing: standings.of(pool, self.now, budget) };

@@ -28,14 +28,11 @@ impl OpenLeaf {
         OpenLeaf { leaf, allocated, shapes: Vec::new(), depths: Vec::new(), skip: BTreeSet::new(), firsts: Vec::new() }
     }
 
-    /// Room for so many shapes.
-    pub(crate) fn with_room(mut self, shapes: usize) -> OpenLeaf {
-        self.shapes.reserve(shapes);
-        self.depths.reserve(shapes);
-        self
-    }
-
     pub(crate) fn push(&mut self, shape: ShapeId, depth: Option<Depth>) {
+        if self.shapes.is_empty() {
+            self.shapes.reserve(16);
+            self.depths.reserve(16);
+        }
         self.shapes.push(shape);
         self.depths.push(depth);
     }
@@ -178,15 +175,9 @@ pub(crate) fn next_allocated(open: &[OpenLeaf], pool: &mut Pool, tree: &BudgetTr
 }
 
 /// The open leaf whose unallocated work comes next: by the tree, lowest unallocated usage for its weight first.
-pub(crate) fn next_unallocated(
-    open: &[OpenLeaf],
-    pool: &mut Pool,
-    tree: &BudgetTree,
-    standings: &mut Standings,
-    at: Time,
-) -> Option<usize> {
+pub(crate) fn next_unallocated(open: &[OpenLeaf], pool: &mut Pool, tree: &BudgetTree, standings: &mut Standings, at: Time) -> Option<Turn> {
     let mut rank = |pool: &mut Pool, budget: BudgetId| standings.of_unallocated(pool, tree, at, budget);
-    walk(open, pool, tree, &mut rank).map(|(index, _)| index)
+    walk(open, pool, tree, &mut rank).map(|(index, by_age)| Turn { index, tier: Tier::Idle, by_age })
 }
 
 /// From the root, at each level to the child that ranks lowest among those with open work; and whether age told it apart from equals.
@@ -196,8 +187,8 @@ fn walk(
     tree: &BudgetTree,
     rank: &mut dyn FnMut(&mut Pool, BudgetId) -> Standing,
 ) -> Option<(usize, bool)> {
-    let mut candidates: Vec<(usize, &[BudgetId])> =
-        open.iter().enumerate().filter_map(|(i, o)| Some((i, tree.get(o.leaf)?.line.as_slice()))).collect();
+    let mut candidates: Vec<(usize, &[BudgetId])> = Vec::with_capacity(open.len());
+    candidates.extend(open.iter().enumerate().filter_map(|(i, o)| Some((i, tree.get(o.leaf)?.line.as_slice()))));
     let (mut depth, mut by_age) = (1, false);
     while candidates.len() > 1 {
         // Everybody left shares the ancestors above this depth; a leaf's line runs from itself to the root.
