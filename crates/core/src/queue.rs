@@ -10,6 +10,7 @@ use crate::spec::{Gang, LeafOrder, OnPreempt, Start, WorkloadSpec};
 use crate::table::Table;
 use crate::workload::{Terms, Workload};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
 
 /// Number of a shape in its pool.
 pub(crate) type ShapeId = u32;
@@ -138,7 +139,8 @@ pub(crate) struct ShapeQueue {
 #[derive(Clone, Debug, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct LeafQueue {
-    pub shapes: BTreeMap<ShapeId, ShapeQueue>,
+    /// A copy of the state shares them until one of the two changes.
+    pub shapes: BTreeMap<ShapeId, Arc<ShapeQueue>>,
     /// One for each of `shapes`, in the same order.
     pub gates: Vec<Gate>,
     pub waiting: u32,
@@ -162,7 +164,7 @@ const WAITS_KEPT: usize = 64;
 impl LeafQueue {
     /// Whether there is something new to try: work of a shape that is blocked waits for what could help it.
     fn insert(&mut self, id: WorkloadId, workload: &Workload, terms: &Terms, shape: &Shape, order: LeafOrder) -> bool {
-        let queue = self.shapes.entry(terms.shape).or_default();
+        let queue = Arc::make_mut(self.shapes.entry(terms.shape).or_default());
         queue.users.entry(terms.charge.user).or_default().insert(key(id, workload, terms, order));
         queue.by_age.insert((workload.eligible, id));
         if order == LeafOrder::Completion {
@@ -188,7 +190,7 @@ impl LeafQueue {
     }
 
     fn remove(&mut self, id: WorkloadId, workload: &Workload, terms: &Terms, order: LeafOrder) {
-        let queue = self.shapes.get_mut(&terms.shape).expect("waiting work is in its shape's queue");
+        let queue = Arc::make_mut(self.shapes.get_mut(&terms.shape).expect("waiting work is in its shape's queue"));
         let user = queue.users.get_mut(&terms.charge.user).expect("waiting work is in its user's queue");
         let was_there = user.remove(&key(id, workload, terms, order)) && queue.by_age.remove(&(workload.eligible, id));
         assert!(was_there, "waiting work is in its queue");
@@ -286,7 +288,7 @@ impl LeafQueue {
     /// Waiting work that goes before `id`, for explanations: older work of its own order.
     pub(crate) fn ahead_of(&self, id: WorkloadId, workload: &Workload, terms: &Terms, order: LeafOrder) -> u32 {
         let own = key(id, workload, terms, order);
-        let ahead = |queue: &ShapeQueue| queue.users.values().flatten().filter(|k| **k < own).count();
+        let ahead = |queue: &Arc<ShapeQueue>| queue.users.values().flatten().filter(|k| **k < own).count();
         self.shapes.values().map(ahead).sum::<usize>() as u32
     }
 
