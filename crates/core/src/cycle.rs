@@ -430,11 +430,9 @@ impl<'a> Cycle<'a> {
             }
             self.searches += 1;
             let ground = Ground { lanes: &[], gone_by, own, only: None };
-            // A search would find nothing, nor that anything is too dear.
-            if !(self.explains
-                || past && !pool.too_dear && !self.too_dear.get()
-                || pool.cluster.may_fit_before_promises(size, depth, &ground))
-            {
+            let may_fit = self.explains || pool.cluster.may_fit_before_promises(size, depth, &ground);
+            // There would be nothing to find, nor that anything is too dear.
+            if !may_fit && (!past || pool.too_dear || self.too_dear.get()) {
                 continue;
             }
             let mut judge = Judge { pool, tree: &self.s.tree, standings: &mut self.standings, at: now };
@@ -449,6 +447,7 @@ impl<'a> Cycle<'a> {
                     past,
                     worth: true,
                     at: now,
+                    may_fit,
                     too_dear: &self.too_dear,
                 };
                 match search.run() {

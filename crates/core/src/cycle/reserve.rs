@@ -93,7 +93,7 @@ impl Cycle<'_> {
         let mut judge = Judge { pool, tree: &self.s.tree, standings: &mut self.standings, at: now };
         let licences = Licences::new(&claimant, false, &mut judge);
         let (pool, workloads, too_dear) = (&*judge.pool, &self.s.workloads, &self.too_dear);
-        let search = Search { pool, workloads, licences: &licences, ground, past: true, worth: false, at: now, too_dear };
+        let search = Search { pool, workloads, licences: &licences, ground, past: true, worth: false, at: now, may_fit: true, too_dear };
         if let Ok(found) = search.run()
             && self.check_recovery(&found).is_ok()
         {
