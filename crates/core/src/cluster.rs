@@ -336,8 +336,9 @@ impl Cluster {
     /// The same without nodes that are promised to others from before the gang has certainly left.
     pub(crate) fn may_fit_before_promises(&self, size: Size, depth: Depth, ground: &Ground<'_>) -> bool {
         let nodes = self.promised.iter().map(|place| &self.table[place as usize]);
-        let refused = nodes.filter(|(id, node)| (size.express || !node.spec.express) && !ground.admits(self, *id));
-        let lost: u32 = refused.map(|(_, node)| node.within(depth).count() / size.gpus_per_member).sum();
+        let nodes = nodes.filter(|(_, node)| size.express || !node.spec.express);
+        let members = nodes.map(|(id, node)| (*id, node.within(depth).count() / size.gpus_per_member));
+        let lost: u32 = members.filter(|(id, members)| *members > 0 && !ground.admits(self, *id)).map(|(_, members)| members).sum();
         self.members_within(size, depth) >= size.members + lost
     }
 
