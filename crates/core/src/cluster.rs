@@ -3,6 +3,7 @@
 use crate::entry::{GpuSet, Slot};
 use crate::id::{BlockId, NodeId, ReservationId, WorkloadId};
 use crate::node_set::NodeSet;
+use crate::placement::Ground;
 use crate::quantity::{Gpus, Time};
 use crate::queue::Size;
 use crate::spec::{Gang, NodeSpec, NodeState, Severity};
@@ -105,6 +106,15 @@ impl Node {
         self.promises.iter().filter(|(id, _)| Some(*id) != own).map(|(_, from)| *from).min()
     }
 
+    /// GPUs within reach and held for nobody.
+    fn within(&self, depth: Depth) -> GpuSet {
+        let yielding = self.free.or(self.yielding.minus(self.held));
+        match depth {
+            Depth::Yielding => yielding,
+            Depth::PastContract => yielding.or(self.past_contract.minus(self.held)),
+        }
+    }
+
     /// GPUs that count as capacity: all of a ready node, those under lease on a draining one.
     pub(crate) fn capacity(&self) -> u32 {
         match self.state {
@@ -186,6 +196,8 @@ pub(crate) struct Cluster {
     express: FreeIndex,
     /// Nodes on which work that ends before the drain may still start.
     pub maintenance: Vec<NodeId>,
+    /// Ready nodes that are promised to somebody, by their places.
+    promised: NodeSet,
 }
 
 impl Cluster {
@@ -260,12 +272,14 @@ impl Cluster {
             }
             _ => return,
         }
+        match present && !node.promises.is_empty() {
+            true => self.promised.insert(place as u32),
+            false => self.promised.remove(place as u32),
+        }
         let free = node.free.count();
         let index = if node.spec.express { &mut self.express } else { &mut self.general };
-        let yielding = node.free.or(node.yielding.minus(node.held));
-        let past = yielding.or(node.past_contract.minus(node.held));
-        index.yielding.count(yielding, present);
-        index.past_contract.count(past, present);
+        index.yielding.count(node.within(Depth::Yielding), present);
+        index.past_contract.count(node.within(Depth::PastContract), present);
         if free == 0 {
             return;
         }
@@ -317,6 +331,15 @@ impl Cluster {
         };
         let express = if size.express { members(&self.express) } else { 0 };
         members(&self.general) + express
+    }
+
+    /// The same without nodes that are promised to others from before the gang has certainly left.
+    pub(crate) fn may_fit_before_promises(&self, size: Size, depth: Depth, ground: &Ground<'_>) -> bool {
+        let nodes = self.promised.iter().map(|place| &self.table[place as usize]);
+        let nodes = nodes.filter(|(_, node)| size.express || !node.spec.express);
+        let members = nodes.map(|(id, node)| (*id, node.within(depth).count() / size.gpus_per_member));
+        let lost: u32 = members.filter(|(id, members)| *members > 0 && !ground.admits(self, *id)).map(|(_, members)| members).sum();
+        self.members_within(size, depth) >= size.members + lost
     }
 
     /// GPUs of ready nodes that are free, unallocated or on their way out, and held for nobody; those of express nodes only if `express`.

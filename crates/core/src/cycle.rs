@@ -4,6 +4,7 @@
 
 mod caps;
 mod early;
+mod fill;
 mod open;
 mod pools;
 mod renew;
@@ -12,23 +13,23 @@ mod settle;
 
 pub(crate) use pools::judge;
 
-use crate::cluster::{Depth, Lane};
+use crate::cluster::Depth;
 use crate::entry::{Entry, Licence, Occupancy, Placement, Slot};
 use crate::eviction::{Found, Search};
 use crate::explain::{Blocker, Tier, Why};
 use crate::id::{BudgetId, PoolId, WorkloadId};
 use crate::licence::{Claimant, Judge, Licences, reason};
-use crate::order::{OpenLeaf, Standings, next_allocated, next_unallocated, standings_down_to};
+use crate::order::{OpenLeaf, Standings, Turn, next_allocated, standings_down_to};
 use crate::perform::perform;
 use crate::placement::{Ground, lanes, place, place_before_drain};
 use crate::plan::{Decision, PassedOver, Plan, Preemption};
 use crate::pool::Pool;
 use crate::quantity::{Span, Time};
-use crate::queue::{Blocked, ShapeId, Size, head};
+use crate::queue::{Blocked, ShapeId, Size, firsts};
 use crate::reservation::survey::Survey;
 use crate::reservation::{gone_by, hold_max};
 use crate::scheduler::Scheduler;
-use crate::spec::OnPreempt;
+use crate::spec::{Gang, OnPreempt};
 use crate::workload::{StopCause, Terms, Workload};
 use std::cell::Cell;
 
@@ -104,6 +105,8 @@ struct Cycle<'a> {
     trial: bool,
     /// The nodes as those see them who ask for a promise, until a decision changes them.
     survey: Option<Survey>,
+    /// Gangs that found no free GPUs since the last decision, each with when it would have been gone.
+    unplaced: Vec<(Gang, bool, Time)>,
     /// Pools that are still to be gone through.
     pending: &'a [usize],
     /// Pools in which a start of this cycle ended a promise.
@@ -130,6 +133,7 @@ impl<'a> Cycle<'a> {
             explains: false,
             trial: false,
             survey: None,
+            unplaced: Vec::new(),
             pending: &[],
             given_back: Vec::new(),
             left_to_others: false,
@@ -161,6 +165,7 @@ impl<'a> Cycle<'a> {
         }
         perform(self.s, &decision, self.log);
         self.survey = None;
+        self.unplaced.clear();
         self.plan.decisions.push(decision);
     }
 
@@ -193,56 +198,37 @@ impl<'a> Cycle<'a> {
         let now = self.now();
         self.begin_walk();
         let mut open = self.open(true);
+        // Nearly all of them will be passed over, each with a note.
+        self.plan.decisions.reserve(open.iter().map(|leaf| leaf.shapes.len()).sum());
+        let mut still: Option<Turn> = None;
         while !open.is_empty() {
             let pool = &mut self.s.pools[self.pool];
-            let Some((index, tier)) = next_allocated(&open, pool, &self.s.tree, &mut self.standings, now) else { break };
-            let id = self.head(&open[index]);
+            let turn = still.take().or_else(|| next_allocated(&open, pool, &self.s.tree, &mut self.standings, now));
+            let Some(Turn { index, tier, by_age }) = turn else { break };
+            let (leaf, id) = (open[index].leaf, self.head(&mut open[index]));
             if self.is_better_off_elsewhere(id) {
                 self.leave_to_others(&mut open, index, id);
                 continue;
             }
             let result = self.try_turn(id, tier);
+            // A try in vain changes no standing: the turn stays with the leaf, if nothing but those gave it to it.
+            still = turn.filter(|_| result.is_err() && !by_age);
             self.close(&mut open, index, id, result, false);
+            still = still.filter(|_| open.get(index).is_some_and(|open| open.leaf == leaf));
         }
     }
 
-    /// Idle GPUs go to unallocated work and to work that a cap keeps from its turn, by the tree. In a leaf the latter goes first.
-    fn fill(&mut self) {
-        let now = self.now();
-        let idle = |pool: &Pool| {
-            pool.cluster.free(Lane::General).0 + pool.cluster.free(Lane::Express).0 > 0 || !pool.cluster.maintenance.is_empty()
-        };
-        // What was left to others may come back, and with a contract it goes first.
-        if self.left_to_others || !idle(self.pool()) {
-            return;
-        }
-        let mut open = self.open_early();
-        let mut later = if self.pool().queue.unallocated.is_empty() { Vec::new() } else { self.open(false) };
-        while idle(self.pool()) {
-            let ready = later.extract_if(.., |leaf| open.iter().all(|other| other.leaf != leaf.leaf)).collect::<Vec<_>>();
-            open.extend(ready);
-            if open.is_empty() {
-                break;
-            }
+    /// An open leaf's first workload.
+    fn head(&mut self, open: &mut OpenLeaf) -> WorkloadId {
+        if open.firsts.is_empty() {
+            let now = self.s.now;
             let pool = &mut self.s.pools[self.pool];
-            let Some(index) = next_unallocated(&open, pool, &self.s.tree, now) else { break };
-            let id = self.head(&open[index]);
-            if self.is_better_off_elsewhere(id) || self.may_still_start_elsewhere(id) {
-                self.leave_to_others(&mut open, index, id);
-                continue;
-            }
-            let result = self.try_fill(id);
-            self.close(&mut open, index, id, result, true);
+            let order = self.s.tree.get(open.leaf).map(|b| b.spec.order).unwrap_or_default();
+            let side = if open.allocated { &pool.queue.allocated } else { &pool.queue.unallocated };
+            let used = |account| self.standings.of_user(&mut pool.ledger, now, account);
+            open.firsts = firsts(&side[&open.leaf], (&open.shapes, &open.skip), order, now, pool.knobs.age_min, used);
         }
-    }
-
-    fn head(&mut self, open: &OpenLeaf) -> WorkloadId {
-        let now = self.s.now;
-        let pool = &mut self.s.pools[self.pool];
-        let order = self.s.tree.get(open.leaf).map(|b| b.spec.order).unwrap_or_default();
-        let side = if open.allocated { &pool.queue.allocated } else { &pool.queue.unallocated };
-        let used = |account| self.standings.of_user(&mut pool.ledger, now, account);
-        head(&side[&open.leaf], (&open.shapes, &open.skip), order, now, pool.knobs.age_min, used).expect("an open shape has waiting work")
+        open.firsts.last().expect("an open shape has waiting work").id
     }
 
     /// A shape whose work likes another pool better is closed here for now, and stays as open as it was.
@@ -262,6 +248,7 @@ impl<'a> Cycle<'a> {
                 let budget = self.s.tree.get(workload.spec.budget).expect("work runs in a budget");
                 self.standings.forget(pool, workload.in_pool(pool.id).charge.user, budget);
                 let leaf = &mut open[index];
+                leaf.firsts.clear();
                 let side = if leaf.allocated { &pool.queue.allocated } else { &pool.queue.unallocated };
                 // What is left of a shape may be what was passed over already.
                 let (queue, skip) = (&side[&leaf.leaf], std::mem::take(&mut leaf.skip));
@@ -286,8 +273,10 @@ impl<'a> Cycle<'a> {
                 if blocker == Blocker::SearchesSpent {
                     // What only a search could help is as blocked as before, and looked at in the next cycle.
                     open.iter_mut().for_each(|leaf| leaf.retain(|_, depth| depth != Some(Depth::PastContract)));
+                    open.retain(|leaf| !leaf.shapes.is_empty());
+                } else if leaf.shapes.is_empty() {
+                    open.remove(index);
                 }
-                open.retain(|leaf| !leaf.shapes.is_empty());
                 self.pass_over((budget, allocated, shape), id, blocker, filling);
             }
         }
@@ -338,7 +327,12 @@ impl<'a> Cycle<'a> {
         let ends = self.s.now + pool.knobs.start_timeout + terms.contract;
         let own = workload.reservation_in(pool.id);
         let ground = Ground { lanes: &[], gone_by: gone_by(&pool.knobs, terms, self.s.now), own, only: None };
-        let free = lanes(express).iter().find_map(|lanes| place(cluster, &Ground { lanes, ..ground }, &gang));
+        let is_unplaced = own.is_none() && self.unplaced.iter().any(|tried| asks_no_less((gang, express, ground.gone_by), *tried));
+        let on_free = || lanes(express).iter().find_map(|lanes| place(cluster, &Ground { lanes, ..ground }, &gang));
+        let free = if is_unplaced { None } else { on_free() };
+        if free.is_none() && own.is_none() && !is_unplaced {
+            self.unplaced.push((gang, express, ground.gone_by));
+        }
         let certain = workload.spec.on_preempt == OnPreempt::End;
         let free = free.or_else(|| if certain { place_before_drain(cluster, &gang, ends, express) } else { None });
         if let Some(slots) = free {
@@ -401,6 +395,12 @@ impl<'a> Cycle<'a> {
                 return Err(Blocker::SearchesSpent);
             }
             self.searches += 1;
+            let ground = Ground { lanes: &[], gone_by, own, only: None };
+            let may_fit = self.explains || pool.cluster.may_fit_before_promises(size, depth, &ground);
+            // There would be nothing to find, nor that anything is too dear.
+            if !may_fit && (!past || pool.too_dear || self.too_dear.get()) {
+                continue;
+            }
             let mut judge = Judge { pool, tree: &self.s.tree, standings: &mut self.standings, at: now };
             let licences = Licences::new(&claimant, past, &mut judge);
             let pool = judge.pool;
@@ -409,10 +409,11 @@ impl<'a> Cycle<'a> {
                     pool,
                     workloads: &self.s.workloads,
                     licences: &licences,
-                    ground: Ground { lanes, gone_by, own, only: None },
+                    ground: Ground { lanes, ..ground },
                     past,
                     worth: true,
                     at: now,
+                    may_fit,
                     too_dear: &self.too_dear,
                 };
                 match search.run() {
@@ -476,31 +477,11 @@ impl<'a> Cycle<'a> {
         let next = running + every * ((now - running).0 / every.0 + 1);
         if next - now <= wait_max { next } else { now }
     }
+}
 
-    /// Tries one workload on idle GPUs, unallocated.
-    fn try_fill(&mut self, id: WorkloadId) -> Result<(), Blocker> {
-        self.check_unpromised(id)?;
-        self.check_unallocated_caps(id)?;
-        let workload = self.s.workloads.get(id.0).expect("it is live");
-        let pool = &self.s.pools[self.pool];
-        let gang = workload.spec.gang;
-        let slots = if workload.is_allocated() {
-            // Where it could never be promoted it would only be in the way, and lose what it did when others take the node.
-            let (express, gone_by) = (self.may_use_express(id), gone_by(&pool.knobs, workload.in_pool(pool.id), self.s.now));
-            let ground = Ground { lanes: &[], gone_by, own: None, only: None };
-            lanes(express).iter().find_map(|lanes| place(&pool.cluster, &Ground { lanes, ..ground }, &gang))
-        } else {
-            let lanes: [&[Lane]; 3] = [&[Lane::General], &[Lane::Express], &[Lane::General, Lane::Express]];
-            let ground = Ground { lanes: &[], gone_by: Time::MIN, own: None, only: None };
-            let slots = lanes.iter().find_map(|lanes| place(&pool.cluster, &Ground { lanes, ..ground }, &gang));
-            slots.or_else(|| place_before_drain(&pool.cluster, &gang, self.s.now + Span(1), true))
-        };
-        let Some(slots) = slots else {
-            let free = pool.cluster.free(Lane::General) + pool.cluster.free(Lane::Express);
-            let (needed, protected_until) = (gang.gpus(), None);
-            return Err(pool.out_of_service(needed).unwrap_or(Blocker::InUse { needed, reachable: free, protected_until }));
-        };
-        self.start(id, Tier::Idle, slots);
-        Ok(())
-    }
+/// Whether a gang that may use express nodes (or not) and would be gone by some time could not be placed where another could not.
+fn asks_no_less((gang, express, gone_by): (Gang, bool, Time), (other, other_express, other_gone_by): (Gang, bool, Time)) -> bool {
+    let alike = Gang { members: other.members, gpus_per_member: other.gpus_per_member, ..gang } == other;
+    let is_larger = gang.members >= other.members && gang.gpus_per_member >= other.gpus_per_member;
+    alike && is_larger && gone_by >= other_gone_by && express <= other_express
 }

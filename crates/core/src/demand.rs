@@ -158,6 +158,11 @@ impl Demand {
         ready
     }
 
+    /// A budget's own cap.
+    pub(crate) fn cap(&self, account: usize) -> Option<Gpus> {
+        self.meters[account].cap.map(|cap| Gpus(cap as u32))
+    }
+
     /// An hour is over: what a budget was entitled to in it and did not ask for, in rate · ms.
     pub(crate) fn take_unasked(&mut self, account: usize) -> i128 {
         let meter = &mut self.meters[account];

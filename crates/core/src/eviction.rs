@@ -97,6 +97,8 @@ pub(crate) struct Search<'a> {
     /// Whether evictions must be worth what they lose; an explanation also asks what they would lose.
     pub worth: bool,
     pub at: Time,
+    /// Whether it could fit if all that is in question left: else what is too dear is all that there is to find out.
+    pub may_fit: bool,
     /// Set if an eviction was left out for what it would lose: a checkpoint may change that.
     pub too_dear: &'a Cell<bool>,
 }
@@ -119,7 +121,7 @@ impl Search<'_> {
     fn best_plan(&self, offers: &[Offer<'_>]) -> Result<Found, Blocker> {
         let gang = &self.licences.claimant.workload.spec.gang;
         let reachable = self.reachable(offers);
-        if reachable < gang.gpus() {
+        if reachable < gang.gpus() || !self.may_fit {
             return Err(self.pool.in_use(gang.gpus(), reachable));
         }
         let by_node = by_node(offers);

@@ -7,10 +7,10 @@ use crate::entry::{By, Licence, Occupancy, Placement};
 use crate::explain::{Blocker, BudgetStanding, PoolExplanation, Tier};
 use crate::id::{BudgetId, LeaseId, PoolId, WorkloadId};
 use crate::licence::{Claimant, Judge, Licences, loss_limit, on_express, sides};
-use crate::order::{OpenLeaf, Standings, next_allocated, next_unallocated, standings_down_to};
+use crate::order::{OpenLeaf, Standings, Turn, next_allocated, next_unallocated, standings_down_to};
 use crate::pool::Pool;
 use crate::quantity::{GpuMs, Gpus, Span, Standing, Time};
-use crate::queue::{LeafQueue, head};
+use crate::queue::{LeafQueue, firsts};
 use crate::record::{Estimate, Kin};
 use crate::scheduler::Scheduler;
 use crate::spec::LeafOrder;
@@ -229,9 +229,9 @@ impl Scheduler {
         loop {
             let next = match allocated {
                 true => next_allocated(&open, pool, &self.tree, &mut standings, self.now),
-                false => next_unallocated(&open, pool, &self.tree, self.now).map(|index| (index, Tier::Idle)),
+                false => next_unallocated(&open, pool, &self.tree, &mut standings, self.now),
             };
-            let Some((index, tier)) = next.filter(|(index, _)| open[*index].leaf != own) else { break };
+            let Some(Turn { index, tier, .. }) = next.filter(|turn| open[turn.index].leaf != own) else { break };
             let leaf = open.remove(index).leaf;
             let (own_side, their_side) = if tier == Tier::OwnShare { (own, leaf) } else { sides(&self.tree, own, leaf) };
             let mut standing = |budget| BudgetStanding { budget, standing: standings.of(pool, self.now, budget) };
@@ -283,9 +283,8 @@ impl Scheduler {
         let queue = &pool.queue.allocated[&leaf];
         // What runs before its turn takes nobody's GPUs.
         let shapes: Vec<_> = queue.shapes.keys().copied().filter(|shape| !pool.queue.shape(*shape).early).collect();
-        let first = head(queue, (&shapes, &BTreeSet::new()), order, at, pool.knobs.age_min, |account| {
-            standings.of_user(&mut pool.ledger, at, account)
-        })?;
+        let used = |account| standings.of_user(&mut pool.ledger, at, account);
+        let first = firsts(queue, (&shapes, &BTreeSet::new()), order, at, pool.knobs.age_min, used).pop()?.id;
         let workload = self.workloads.get(first.0)?;
         let aged_before = at - queue.old_age(pool.knobs.age_min);
         let terms = workload.in_pool(pool.id);

@@ -260,6 +260,11 @@ impl Ledger {
         &self.accounts[self.index(id)]
     }
 
+    /// The most charged GPUs that a budget's allocated work may hold.
+    pub(crate) fn cap(&self, id: BudgetId) -> Option<Gpus> {
+        self.demand.cap(self.index(id))
+    }
+
     /// The index of a budget's account.
     pub(crate) fn index(&self, id: BudgetId) -> usize {
         self.of_budget[id.index()].expect("every budget of the tree has an account")

@@ -133,7 +133,9 @@ pub(crate) struct Judge<'a> {
 impl Judge<'_> {
     /// Leaves with past-contract GPUs, and how many.
     fn victims(&self) -> Vec<(BudgetId, u32)> {
-        self.pool.past.iter().filter(|(_, past)| past.gpus > 0).map(|(leaf, past)| (*leaf, past.gpus)).collect()
+        let mut victims = Vec::with_capacity(self.pool.past.len());
+        victims.extend(self.pool.past.iter().filter(|(_, past)| past.gpus > 0).map(|(leaf, past)| (*leaf, past.gpus)));
+        victims
     }
 
     /// The two rows of the table that compare two leaves.

@@ -22,6 +22,9 @@ impl NodeSet {
 
     pub(crate) fn remove(&mut self, place: u32) {
         let word = place as usize / 64;
+        if word >= self.words.len() {
+            return;
+        }
         self.words[word] &= !(1 << (place % 64));
         if self.words[word] == 0 {
             self.summary[word / 64] &= !(1 << (word % 64));

@@ -7,7 +7,7 @@ use crate::id::{BudgetId, PoolId, WorkloadId};
 use crate::ledger::Ledger;
 use crate::pool::Pool;
 use crate::quantity::{Standing, Time};
-use crate::queue::ShapeId;
+use crate::queue::{First, ShapeId};
 use std::collections::BTreeSet;
 
 /// A leaf with shapes that have not been tried in this cycle.
@@ -19,14 +19,20 @@ pub(crate) struct OpenLeaf {
     pub depths: Vec<Option<Depth>>,
     /// Workloads that were tried and stopped by something that concerns them alone.
     pub skip: BTreeSet<WorkloadId>,
+    /// The first of each of `shapes`, the leaf's first last; none if that is to be found out anew.
+    pub firsts: Vec<First>,
 }
 
 impl OpenLeaf {
     pub(crate) fn new(leaf: BudgetId, allocated: bool) -> OpenLeaf {
-        OpenLeaf { leaf, allocated, shapes: Vec::new(), depths: Vec::new(), skip: BTreeSet::new() }
+        OpenLeaf { leaf, allocated, shapes: Vec::new(), depths: Vec::new(), skip: BTreeSet::new(), firsts: Vec::new() }
     }
 
     pub(crate) fn push(&mut self, shape: ShapeId, depth: Option<Depth>) {
+        if self.shapes.is_empty() {
+            self.shapes.reserve(16);
+            self.depths.reserve(16);
+        }
         self.shapes.push(shape);
         self.depths.push(depth);
     }
@@ -43,6 +49,8 @@ impl OpenLeaf {
         }
         self.shapes.truncate(kept);
         self.depths.truncate(kept);
+        let shapes = &self.shapes;
+        self.firsts.retain(|first| shapes.contains(&first.shape));
     }
 }
 
@@ -53,6 +61,8 @@ pub(crate) struct Standings {
     without_committed: Memo<Standing>,
     /// What users' accounts used, with what is committed.
     of_users: Memo<i128>,
+    /// Of unallocated usage: a cycle's starts do not change them.
+    unallocated: Memo<Standing>,
 }
 
 /// Values by account, forgotten all at once by counting up.
@@ -90,6 +100,7 @@ impl Standings {
         self.with_committed.round += 1;
         self.without_committed.round += 1;
         self.of_users.round += 1;
+        self.unallocated.round += 1;
     }
 
     pub(crate) fn of(&mut self, pool: &mut Pool, at: Time, budget: BudgetId) -> Standing {
@@ -108,6 +119,15 @@ impl Standings {
         self.of_users.get(account, || ledger.used(at, account, true))
     }
 
+    /// What unallocated work is ordered by.
+    fn of_unallocated(&mut self, pool: &mut Pool, tree: &BudgetTree, at: Time, budget: BudgetId) -> Standing {
+        let index = pool.ledger.index(budget);
+        self.unallocated.get(index, || {
+            let weight = weight(tree, tree.get(budget).expect("it is on a leaf's line"), pool.id);
+            pool.ledger.unallocated_standing(at, index, weight)
+        })
+    }
+
     /// Something was charged to this user's account, the leaf and its ancestors.
     pub(crate) fn forget(&mut self, pool: &Pool, user: usize, budget: &Budget) {
         self.of_users.forget(user);
@@ -117,15 +137,19 @@ impl Standings {
     }
 }
 
+/// Whose turn it is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Turn {
+    /// Place of the open leaf.
+    pub index: usize,
+    pub tier: Tier,
+    /// Its age told it apart from equals: with other shapes open the turn may be another leaf's.
+    pub by_age: bool,
+}
+
 /// The open leaf whose turn it is: below its share first, lowest standing first; the rest by the tree.
 /// Ties go to the longest eligible, then to the lower budget number, never to a name.
-pub(crate) fn next_allocated(
-    open: &[OpenLeaf],
-    pool: &mut Pool,
-    tree: &BudgetTree,
-    standings: &mut Standings,
-    at: Time,
-) -> Option<(usize, Tier)> {
+pub(crate) fn next_allocated(open: &[OpenLeaf], pool: &mut Pool, tree: &BudgetTree, standings: &mut Standings, at: Time) -> Option<Turn> {
     let mut best: Option<(Standing, Option<Time>, BudgetId, usize)> = None;
     for (index, leaf) in open.iter().enumerate() {
         let standing = standings.of(pool, at, leaf.leaf);
@@ -143,49 +167,54 @@ pub(crate) fn next_allocated(
             best = Some(key);
         }
     }
-    if let Some((.., index)) = best {
-        return Some((index, Tier::OwnShare));
+    if let Some((_, eligible, _, index)) = best {
+        return Some(Turn { index, tier: Tier::OwnShare, by_age: eligible.is_some() });
     }
-    let mut rank = |pool: &mut Pool, budget: &Budget| standings.of(pool, at, budget.spec.id);
-    walk(open, pool, tree, &mut rank).map(|index| (index, Tier::Tree))
+    let mut rank = |pool: &mut Pool, budget: BudgetId| standings.of(pool, at, budget);
+    walk(open, pool, tree, &mut rank).map(|(index, by_age)| Turn { index, tier: Tier::Tree, by_age })
 }
 
 /// The open leaf whose unallocated work comes next: by the tree, lowest unallocated usage for its weight first.
-pub(crate) fn next_unallocated(open: &[OpenLeaf], pool: &mut Pool, tree: &BudgetTree, at: Time) -> Option<usize> {
-    let mut rank = |pool: &mut Pool, budget: &Budget| {
-        let weight = weight(tree, budget, pool.id);
-        let index = pool.ledger.index(budget.spec.id);
-        pool.ledger.unallocated_standing(at, index, weight)
-    };
-    walk(open, pool, tree, &mut rank)
+pub(crate) fn next_unallocated(open: &[OpenLeaf], pool: &mut Pool, tree: &BudgetTree, standings: &mut Standings, at: Time) -> Option<Turn> {
+    let mut rank = |pool: &mut Pool, budget: BudgetId| standings.of_unallocated(pool, tree, at, budget);
+    walk(open, pool, tree, &mut rank).map(|(index, by_age)| Turn { index, tier: Tier::Idle, by_age })
 }
 
-/// From the root, at each level to the child that ranks lowest among those with open work.
-fn walk(open: &[OpenLeaf], pool: &mut Pool, tree: &BudgetTree, rank: &mut dyn FnMut(&mut Pool, &Budget) -> Standing) -> Option<usize> {
-    let mut candidates: Vec<(usize, &[BudgetId])> =
-        open.iter().enumerate().filter_map(|(i, o)| Some((i, tree.get(o.leaf)?.line.as_slice()))).collect();
-    let mut depth = 1;
+/// From the root, at each level to the child that ranks lowest among those with open work; and whether age told it apart from equals.
+fn walk(
+    open: &[OpenLeaf],
+    pool: &mut Pool,
+    tree: &BudgetTree,
+    rank: &mut dyn FnMut(&mut Pool, BudgetId) -> Standing,
+) -> Option<(usize, bool)> {
+    let mut candidates: Vec<(usize, &[BudgetId])> = Vec::with_capacity(open.len());
+    candidates.extend(open.iter().enumerate().filter_map(|(i, o)| Some((i, tree.get(o.leaf)?.line.as_slice()))));
+    let (mut depth, mut by_age) = (1, false);
     while candidates.len() > 1 {
         // Everybody left shares the ancestors above this depth; a leaf's line runs from itself to the root.
         let at_depth = |line: &[BudgetId]| line.len().checked_sub(depth + 1).map(|i| line[i]);
-        let mut children: Vec<BudgetId> = candidates.iter().filter_map(|(_, line)| at_depth(line)).collect();
-        children.sort_unstable();
-        children.dedup();
-        let mut best: Option<(Standing, Option<Time>, BudgetId)> = None;
-        for child in children {
-            let standing = rank(pool, tree.get(child).expect("it is on a leaf's line"));
-            let oldest = candidates.iter().filter(|(_, line)| at_depth(line) == Some(child));
-            let eligible = oldest.filter_map(|(i, _)| eligible_since(pool, &open[*i])).min();
-            let key = (standing, eligible, child);
-            if best.is_none_or(|b| key < b) {
-                best = Some(key);
+        let (mut lowest, mut equals): (Option<(Standing, BudgetId)>, Vec<BudgetId>) = (None, Vec::new());
+        for child in candidates.iter().filter_map(|(_, line)| at_depth(line)) {
+            let standing = rank(pool, child);
+            match lowest {
+                Some((least, other)) if least < standing || other == child => {}
+                Some((least, _)) if least == standing => equals.push(child),
+                _ => (lowest, equals) = (Some((standing, child)), Vec::new()),
             }
         }
-        let (.., chosen) = best?;
+        let (_, mut chosen) = lowest?;
+        if !equals.is_empty() {
+            let eligible = |child: BudgetId| {
+                let leaves = candidates.iter().filter(|(_, line)| at_depth(line) == Some(child));
+                leaves.filter_map(|(i, _)| eligible_since(pool, &open[*i])).min()
+            };
+            chosen = equals.into_iter().chain([chosen]).min_by_key(|child| (eligible(*child), *child)).expect("there are some");
+            by_age = true;
+        }
         candidates.retain(|(_, line)| at_depth(line) == Some(chosen));
         depth += 1;
     }
-    candidates.first().map(|(index, _)| *index)
+    candidates.first().map(|(index, _)| (*index, by_age))
 }
 
 fn eligible_since(pool: &Pool, open: &OpenLeaf) -> Option<Time> {

@@ -110,6 +110,9 @@ fn room(cluster: &Cluster, id: NodeId, gang: &Gang, extra: Extra) -> Room {
 }
 
 fn fill(cluster: &Cluster, mut rooms: Vec<Room>, gang: &Gang, extra: &BTreeMap<NodeId, Extra>) -> Option<Vec<Slot>> {
+    if rooms.iter().map(|room| room.members).sum::<u32>() < gang.members {
+        return None;
+    }
     let order = blocks_in_order(&rooms, gang)?;
     rooms.sort_by_key(|r| (order.get(&r.block).copied(), r.breaks_whole, r.left_over, r.node));
     let mut missing = gang.members;

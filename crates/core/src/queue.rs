@@ -10,6 +10,7 @@ use crate::spec::{Gang, LeafOrder, OnPreempt, Start, WorkloadSpec};
 use crate::table::Table;
 use crate::workload::{Terms, Workload};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
 
 /// Number of a shape in its pool.
 pub(crate) type ShapeId = u32;
@@ -138,7 +139,8 @@ pub(crate) struct ShapeQueue {
 #[derive(Clone, Debug, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct LeafQueue {
-    pub shapes: BTreeMap<ShapeId, ShapeQueue>,
+    /// A copy of the state shares them until one of the two changes.
+    pub shapes: BTreeMap<ShapeId, Arc<ShapeQueue>>,
     /// One for each of `shapes`, in the same order.
     pub gates: Vec<Gate>,
     pub waiting: u32,
@@ -162,7 +164,7 @@ const WAITS_KEPT: usize = 64;
 impl LeafQueue {
     /// Whether there is something new to try: work of a shape that is blocked waits for what could help it.
     fn insert(&mut self, id: WorkloadId, workload: &Workload, terms: &Terms, shape: &Shape, order: LeafOrder) -> bool {
-        let queue = self.shapes.entry(terms.shape).or_default();
+        let queue = Arc::make_mut(self.shapes.entry(terms.shape).or_default());
         queue.users.entry(terms.charge.user).or_default().insert(key(id, workload, terms, order));
         queue.by_age.insert((workload.eligible, id));
         if order == LeafOrder::Completion {
@@ -188,7 +190,7 @@ impl LeafQueue {
     }
 
     fn remove(&mut self, id: WorkloadId, workload: &Workload, terms: &Terms, order: LeafOrder) {
-        let queue = self.shapes.get_mut(&terms.shape).expect("waiting work is in its shape's queue");
+        let queue = Arc::make_mut(self.shapes.get_mut(&terms.shape).expect("waiting work is in its shape's queue"));
         let user = queue.users.get_mut(&terms.charge.user).expect("waiting work is in its user's queue");
         let was_there = user.remove(&key(id, workload, terms, order)) && queue.by_age.remove(&(workload.eligible, id));
         assert!(was_there, "waiting work is in its queue");
@@ -286,7 +288,7 @@ impl LeafQueue {
     /// Waiting work that goes before `id`, for explanations: older work of its own order.
     pub(crate) fn ahead_of(&self, id: WorkloadId, workload: &Workload, terms: &Terms, order: LeafOrder) -> u32 {
         let own = key(id, workload, terms, order);
-        let ahead = |queue: &ShapeQueue| queue.users.values().flatten().filter(|k| **k < own).count();
+        let ahead = |queue: &Arc<ShapeQueue>| queue.users.values().flatten().filter(|k| **k < own).count();
         self.shapes.values().map(ahead).sum::<usize>() as u32
     }
 
@@ -320,35 +322,59 @@ fn key(id: WorkloadId, workload: &Workload, terms: &Terms, order: LeafOrder) -> 
     (first, workload.eligible, id)
 }
 
-/// A leaf's first workload among these shapes, without those to skip: what has waited too long, then its order, then the user who had least (`used`).
-pub(crate) fn head(
+/// The first workload of a shape in its leaf, and what puts it before those of other shapes: it has waited too long, then the leaf's order,
+/// then what its user had, then its eligible time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct First {
+    in_its_turn: bool,
+    key: i64,
+    used: i128,
+    eligible: Time,
+    pub id: WorkloadId,
+    pub shape: ShapeId,
+}
+
+impl First {
+    fn by_age((eligible, id): (Time, WorkloadId), shape: ShapeId) -> First {
+        First { in_its_turn: false, key: 0, used: 0, eligible, id, shape }
+    }
+}
+
+/// The first workload of each of these shapes, without those to skip, the leaf's first last: what has waited too long, then its order, then
+/// the user who had least (`used`).
+pub(crate) fn firsts(
     leaf: &LeafQueue,
     (shapes, skip): (&[ShapeId], &BTreeSet<WorkloadId>),
     order: LeafOrder,
     at: Time,
     age_min: Span,
     mut used: impl FnMut(usize) -> i128,
-) -> Option<WorkloadId> {
-    if order == LeafOrder::Fifo || leaf.has_aged(at, age_min) {
-        let (eligible, oldest) = leaf.oldest(shapes, skip)?;
-        if order == LeafOrder::Fifo || at - eligible > leaf.old_age(age_min) {
-            return Some(oldest);
+) -> Vec<First> {
+    let (has_aged, old_age) = (leaf.has_aged(at, age_min), leaf.old_age(age_min));
+    let mut first_of = |shape: ShapeId| {
+        let queue = leaf.shapes.get(&shape)?;
+        if order == LeafOrder::Fifo || has_aged {
+            let oldest = first(&queue.by_age, |(_, id)| skip.contains(id))?;
+            if order == LeafOrder::Fifo || at - oldest.0 > old_age {
+                return Some(First::by_age(oldest, shape));
+            }
         }
-    }
-    let mut best: Option<((i64, i128, Time), WorkloadId)> = None;
-    let firsts = shapes.iter().filter_map(|s| leaf.shapes.get(s)).flat_map(|q| &q.users);
-    for (user, queue) in firsts {
-        let Some((first, eligible, id)) = first(queue, |(.., id)| skip.contains(id)) else { continue };
-        if best.is_some_and(|((b, ..), _)| b < first) {
-            continue;
+        let mut best: Option<First> = None;
+        for (user, queue) in &queue.users {
+            let Some((key, eligible, id)) = first(queue, |(.., id)| skip.contains(id)) else { continue };
+            if best.is_some_and(|best| best.key < key) {
+                continue;
+            }
+            let used = if order == LeafOrder::Priority { used(*user) } else { 0 };
+            let one = First { in_its_turn: true, key, used, eligible, id, shape };
+            best = Some(best.map_or(one, |best| best.min(one)));
         }
-        let used = if order == LeafOrder::Priority { used(*user) } else { 0 };
-        let rank = (first, used, eligible);
-        if best.is_none_or(|b| (rank, id) < b) {
-            best = Some((rank, id));
-        }
-    }
-    best.map(|(_, id)| id)
+        best
+    };
+    let mut firsts = Vec::with_capacity(shapes.len());
+    firsts.extend(shapes.iter().filter_map(|shape| first_of(*shape)));
+    firsts.sort_unstable_by(|a, b| b.cmp(a));
+    firsts
 }
 
 /// The first of a set that is not to be skipped, which is nearly always the first of all.

@@ -1,4 +1,6 @@
-//! A table by id: ids only grow, old entries go, and memory follows what is live.
+//! A table by id: ids only grow, old entries go, and memory follows what is live. A copy shares pages until one of the two is changed there.
+
+use std::sync::Arc;
 
 const PAGE: usize = 256;
 
@@ -6,7 +8,7 @@ const PAGE: usize = 256;
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Table<T> {
-    pages: Vec<Option<Page<T>>>,
+    pages: Vec<Option<Arc<Page<T>>>>,
     len: usize,
 }
 
@@ -23,14 +25,14 @@ impl<T> Default for Table<T> {
     }
 }
 
-impl<T> Table<T> {
+impl<T: Clone> Table<T> {
     pub(crate) fn get(&self, id: u32) -> Option<&T> {
         let page = self.pages.get(id as usize / PAGE)?.as_ref()?;
         page.values[id as usize % PAGE].as_ref()
     }
 
     pub(crate) fn get_mut(&mut self, id: u32) -> Option<&mut T> {
-        let page = self.pages.get_mut(id as usize / PAGE)?.as_mut()?;
+        let page = Arc::make_mut(self.pages.get_mut(id as usize / PAGE)?.as_mut()?);
         page.values[id as usize % PAGE].as_mut()
     }
 
@@ -40,7 +42,8 @@ impl<T> Table<T> {
         if index >= self.pages.len() {
             self.pages.resize_with(index + 1, || None);
         }
-        let page = self.pages[index].get_or_insert_with(|| Page { values: (0..PAGE).map(|_| None).collect(), live: 0 });
+        let empty = || Arc::new(Page { values: (0..PAGE).map(|_| None).collect(), live: 0 });
+        let page = Arc::make_mut(self.pages[index].get_or_insert_with(empty));
         let old = page.values[id as usize % PAGE].replace(value);
         assert!(old.is_none(), "an id is never reused");
         page.live += 1;
@@ -50,7 +53,7 @@ impl<T> Table<T> {
     /// Takes a value out.
     pub(crate) fn remove(&mut self, id: u32) -> Option<T> {
         let slot = self.pages.get_mut(id as usize / PAGE)?;
-        let page = slot.as_mut()?;
+        let page = Arc::make_mut(slot.as_mut()?);
         let value = page.values[id as usize % PAGE].take()?;
         page.live -= 1;
         self.len -= 1;

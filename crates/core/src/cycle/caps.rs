@@ -42,8 +42,7 @@ impl Cycle<'_> {
     pub(super) fn check_room(&self, leaf: &Budget, more: Gpus) -> Result<(), Blocker> {
         let pool = &self.s.pools[self.pool];
         for budget in &leaf.line {
-            let limit = self.s.tree.get(*budget).and_then(|b| b.share(pool.id).gpus_max);
-            let in_use = pool.ledger.account(*budget).gpus;
+            let (limit, in_use) = (pool.ledger.cap(*budget), pool.ledger.account(*budget).gpus);
             if let Some(limit) = limit.filter(|limit| in_use + more > *limit) {
                 return Err(Blocker::Cap { budget: *budget, limit, in_use });
             }

@@ -91,6 +91,7 @@ impl Cycle<'_> {
     /// A workload is left out of the rest of this walk; whether there is more of its shape.
     pub(super) fn skip(&self, open: &mut OpenLeaf, id: WorkloadId, shape: ShapeId) -> bool {
         open.skip.insert(id);
+        open.firsts.clear();
         self.s.pools[self.pool].queue.allocated.get(&open.leaf).is_some_and(|queue| queue.has_more(shape, &open.skip))
     }
 }

@@ -14,17 +14,19 @@ impl Cycle<'_> {
     pub(super) fn open(&mut self, allocated: bool) -> Vec<OpenLeaf> {
         let pool = &mut self.s.pools[self.pool];
         let mut queues = std::mem::take(if allocated { &mut pool.queue.allocated } else { &mut pool.queue.unallocated });
-        let mut open = Vec::new();
+        let (mut open, mut spare) = (Vec::new(), None::<OpenLeaf>);
         for (leaf, queue) in queues.iter_mut().filter(|(_, queue)| queue.waiting > 0) {
-            let mut of_leaf = OpenLeaf::new(*leaf, allocated);
+            let mut of_leaf = spare.take().unwrap_or_else(|| OpenLeaf::new(*leaf, allocated));
+            of_leaf.leaf = *leaf;
             if allocated {
                 self.open_allocated(queue, &mut of_leaf)
             } else {
                 self.open_unallocated(queue, &mut of_leaf)
             }
             self.rotate(&mut of_leaf);
-            if !of_leaf.shapes.is_empty() {
-                open.push(of_leaf);
+            match of_leaf.shapes.is_empty() {
+                true => spare = Some(of_leaf),
+                false => open.push(of_leaf),
             }
         }
         let pool = &mut self.s.pools[self.pool];

@@ -7,7 +7,7 @@ use crate::eviction::Search;
 use crate::explain::{Blocker, Tier, Why};
 use crate::id::{NodeId, PoolId, ReservationId, WorkloadId};
 use crate::licence::{Claimant, Judge, Licences};
-use crate::order::{OpenLeaf, next_allocated, standings_down_to};
+use crate::order::{OpenLeaf, Turn, next_allocated, standings_down_to};
 use crate::placement::{Ground, place};
 use crate::plan::{Decision, Reserve};
 use crate::quantity::{GpuMs, Span, Time};
@@ -93,7 +93,7 @@ impl Cycle<'_> {
         let mut judge = Judge { pool, tree: &self.s.tree, standings: &mut self.standings, at: now };
         let licences = Licences::new(&claimant, false, &mut judge);
         let (pool, workloads, too_dear) = (&*judge.pool, &self.s.workloads, &self.too_dear);
-        let search = Search { pool, workloads, licences: &licences, ground, past: true, worth: false, at: now, too_dear };
+        let search = Search { pool, workloads, licences: &licences, ground, past: true, worth: false, at: now, may_fit: true, too_dear };
         if let Ok(found) = search.run()
             && self.check_recovery(&found).is_ok()
         {
@@ -125,8 +125,8 @@ impl Cycle<'_> {
         while !open.is_empty() && self.pool().reservations.by_id.len() < self.pool().knobs.reservations_max as usize {
             let pool = &mut self.s.pools[self.pool];
             let next = next_allocated(&open, pool, &self.s.tree, &mut self.standings, now).filter(|_| tries > 0);
-            let Some((index, tier)) = next else { break };
-            let id = self.head(&open[index]);
+            let Some(Turn { index, tier, .. }) = next else { break };
+            let id = self.head(&mut open[index]);
             tries -= 1;
             if self.try_reserve(id, tier) {
                 open.remove(index);

@@ -132,6 +132,7 @@ impl Setting {
             past,
             worth: true,
             at: self.at,
+            may_fit: true,
             too_dear: &Cell::new(false),
         }
         .run()

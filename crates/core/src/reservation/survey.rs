@@ -129,8 +129,9 @@ impl Survey {
     pub(crate) fn candidates(&self, pool: &Pool, workloads: &Table<Workload>, asker: &Asker<'_>, need: &Need) -> Vec<Candidate> {
         let gang = &asker.workload.spec.gang;
         let clears = |spot: &Spot| self.clears(spot, pool, asker).filter(|clears| *clears <= need.latest);
-        let spots: Vec<(NodeId, Time)> = self.spots.iter().filter_map(|spot| Some((spot.node, clears(spot)?))).collect();
-        if spots.len() as u32 * (pool.cluster.largest_node() / gang.gpus_per_member) < need.members {
+        let spots = self.spots.iter().filter_map(|spot| Some((spot.node, clears(spot)?)));
+        // Most gangs find too few of them.
+        if spots.clone().count() as u32 * (pool.cluster.largest_node() / gang.gpus_per_member) < need.members {
             return Vec::new();
         }
         let candidate = |(id, clears): (NodeId, Time)| {
@@ -150,7 +151,7 @@ impl Survey {
             let block = node.spec.block;
             (members > 0).then_some(Candidate { node: id, block, clears, members, gpus, stakes })
         };
-        spots.into_iter().filter_map(candidate).collect()
+        spots.filter_map(candidate).collect()
     }
 
     /// When the last protection on a node ends, if all that is on it belongs to those whom the gang may count on.
