@@ -157,7 +157,7 @@ impl Auditor {
             is_struck: false,
         };
         let (leaf, gpus) = (workload.leaf, workload.counted(line.occupancy));
-        workload.phase = Phase::Leased(lease);
+        workload.phase = Phase::Leased(Box::new(lease));
         self.world.list_lease(&charged_to, id, true);
         self.world.count_use(&charged_to, line.occupancy, gpus);
         self.instant.started.insert(id);

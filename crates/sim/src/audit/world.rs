@@ -120,7 +120,7 @@ pub(super) enum Phase {
     /// Submitted, or held.
     Out,
     Waiting,
-    Leased(Lease),
+    Leased(Box<Lease>),
     /// Its attempt ended, and whether it had run; it waits again or is gone before the instant is over.
     Between(Outcome, bool),
     Gone,
