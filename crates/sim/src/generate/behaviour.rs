@@ -40,6 +40,8 @@ pub(crate) enum Behaviour {
     Split,
     /// Keeps as many GPUs as its claim under unallocated work that does nothing, beside what it would submit otherwise.
     Hoard,
+    /// Declares what the work needs, and has twice as much of it: no gaming, but what asking for more brings, to compare with.
+    More,
     /// Submits nothing for a week, then everything at once: a week idle and a week with twice as much, in turn.
     Burst,
     /// Cuts what may run on express nodes by its size into a chain of contracts of 15 minutes.
@@ -103,7 +105,7 @@ pub(crate) fn of(rules: &[Rule], seed: u64, team: BudgetId, user: UserId) -> Beh
 impl Behaviour {
     /// Whether it is about a team as a whole.
     pub(crate) fn is_of_teams(self) -> bool {
-        matches!(self, Behaviour::Hoard | Behaviour::Burst)
+        matches!(self, Behaviour::Hoard | Behaviour::More | Behaviour::Burst)
     }
 
     /// What is submitted for this workload. Unallocated work is left as it is, and so are tests by whoever squats.
@@ -283,7 +285,7 @@ mod tests {
     #[test]
     fn the_work_underneath_is_the_same() {
         use Behaviour::*;
-        for what in [Honest, Squat, Inflate, Split, Camp, EndWork, HideCheckpoints, ClaimRestart, Merge, ClaimAndCancel, FreeThenBurst] {
+        for what in [Honest, More, Squat, Inflate, Split, Camp, EndWork, HideCheckpoints, ClaimRestart, Merge, ClaimAndCancel, FreeThenBurst] {
             for (honest, jobs) in both(what) {
                 let (is, was) = (useful(&all(&jobs)), useful(&[&honest]));
                 // What is cut into equal parts may be short of a millisecond in each.

@@ -63,7 +63,7 @@ impl Lab {
             builder.slots(team, Some(&phases), self.unallocated(), demand * self.file.unallocated.value());
             builder.tests(team, &phases);
             match behaviour {
-                Behaviour::Burst => extra.push((team, Some(phases), self.medium(), demand - in_large)),
+                Behaviour::More | Behaviour::Burst => extra.push((team, Some(phases), self.medium(), demand - in_large)),
                 Behaviour::Hoard => extra.push((team, None, self.hoard(), team.claim * f64::from(self.capacity_gpus))),
                 _ => {}
             }
@@ -290,6 +290,22 @@ mod tests {
         assert!((outstanding / (0.38 * 2.2 * 1024.0) - 1.0).abs() < 0.06, "{outstanding}");
         assert!(of_large.iter().flat_map(|stream| &stream.owners).all(|owner| owner.budget.0 <= 6), "claims below 3.5 % run none");
         assert!(of_large.iter().all(|stream| !stream.owners.is_empty()));
+    }
+
+    #[test]
+    fn who_has_more_to_do_has_twice_as_much_medium_work_and_nobody_else_has() {
+        let outstanding = |what, team| {
+            let rule = Rule { team: Some(BudgetId(1)), users: 1.0, what };
+            let lab = Lab { behaviours: vec![rule], ..lab(2_200_000) };
+            let medium = lab.medium().mean_gpus();
+            let of_team = |stream: &&Stream| stream.recipe.mean_gpus() == medium && stream.owners.iter().all(|owner| owner.budget == team);
+            let streams = lab.streams(1, Time(Span::days(30).0));
+            streams.iter().filter(of_team).map(|stream| medium / (1.0 + idle(stream))).sum::<f64>()
+        };
+        let [once, twice] = [Behaviour::Honest, Behaviour::More].map(|what| outstanding(what, BudgetId(1)));
+        assert!(once > 0.0 && (twice / once - 2.0).abs() < 0.05, "{twice} instead of {once}");
+        let [before, after] = [Behaviour::Honest, Behaviour::More].map(|what| outstanding(what, BudgetId(2)));
+        assert_eq!(before, after);
     }
 
     fn idle(stream: &Stream) -> f64 {
