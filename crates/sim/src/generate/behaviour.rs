@@ -285,7 +285,9 @@ mod tests {
     #[test]
     fn the_work_underneath_is_the_same() {
         use Behaviour::*;
-        for what in [Honest, More, Squat, Inflate, Split, Camp, EndWork, HideCheckpoints, ClaimRestart, Merge, ClaimAndCancel, FreeThenBurst] {
+        for what in
+            [Honest, More, Squat, Inflate, Split, Camp, EndWork, HideCheckpoints, ClaimRestart, Merge, ClaimAndCancel, FreeThenBurst]
+        {
             for (honest, jobs) in both(what) {
                 let (is, was) = (useful(&all(&jobs)), useful(&[&honest]));
                 // What is cut into equal parts may be short of a millisecond in each.
