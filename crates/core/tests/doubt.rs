@@ -1,14 +1,15 @@
 //! Work that says it begins anew after a preemption is believed, until it shows that it does not.
 
+mod halves;
+
+use halves::{POOL, core};
 use stipend_core::Scheduler;
 use stipend_core::entry::Entry;
 use stipend_core::event::{Event, Exit};
-use stipend_core::id::{BlockId, BudgetId, LeaseId, NodeId, PoolId, UserId, WorkloadId};
+use stipend_core::id::{BudgetId, LeaseId, UserId, WorkloadId};
 use stipend_core::inquiry::Answer;
-use stipend_core::quantity::{GpuMs, Ppm, Span, Time};
-use stipend_core::spec::{BudgetSpec, Changeset, Features, Gang, LeafOrder, NodeSpec, OnPreempt, PoolShare, WorkloadSpec};
-
-const POOL: PoolId = PoolId(0);
+use stipend_core::quantity::{GpuMs, Span, Time};
+use stipend_core::spec::{Gang, OnPreempt, WorkloadSpec};
 
 /// Four GPUs and two leaves; work of one GPU each, so all that comes starts at once.
 struct Shop {
@@ -20,22 +21,7 @@ struct Shop {
 
 impl Shop {
     fn new() -> Shop {
-        let mut core = Scheduler::new(Time(0));
-        let mut tell = |event: Event| core.apply(Time(0), &event, &mut Vec::new()).expect("a sound set-up");
-        tell(Event::KnobsSet { pool: POOL, knobs: Box::default() });
-        let budget = |id: u32, parent: Option<u32>, share| BudgetSpec {
-            id: BudgetId(id),
-            parent: parent.map(BudgetId),
-            name: format!("b{id}"),
-            pools: vec![PoolShare { share: Ppm(share), ..PoolShare::default() }],
-            order: LeafOrder::Fifo,
-            closed: false,
-        };
-        let budgets = vec![budget(0, None, 1_000_000), budget(1, Some(0), 500_000), budget(2, Some(0), 500_000)];
-        tell(Event::BudgetsChanged(Changeset { based_on: 0, author: "ann".into(), reason: "plan".into(), budgets }));
-        let spec = NodeSpec { pool: POOL, gpus: 4, cpus: 0, memory: 0, block: BlockId(0), features: Features(0), express: false };
-        tell(Event::NodeJoined { node: NodeId(0), spec });
-        Shop { core, log: Vec::new(), now: Time(0), next: 0 }
+        Shop { core: core(4), log: Vec::new(), now: Time(0), next: 0 }
     }
 
     fn tell(&mut self, event: Event) {

@@ -1,14 +1,15 @@
 //! Estimates of first waits: what is said before, and whether it holds.
 
+mod halves;
+
+use halves::{POOL, core};
 use stipend_core::Scheduler;
 use stipend_core::entry::Entry;
 use stipend_core::event::{Event, Exit};
-use stipend_core::id::{BlockId, BudgetId, LeaseId, NodeId, PoolId, UserId, WorkloadId};
-use stipend_core::quantity::{Ppm, Span, Time};
-use stipend_core::spec::{BudgetSpec, Changeset, Features, Gang, LeafOrder, NodeSpec, PoolShare, WorkloadSpec};
+use stipend_core::id::{BudgetId, LeaseId, UserId, WorkloadId};
+use stipend_core::quantity::{Span, Time};
+use stipend_core::spec::{Gang, WorkloadSpec};
 use stipend_core::waits::WaitEstimate;
-
-const POOL: PoolId = PoolId(0);
 
 /// A node of one GPU and two leaves, in which work waits its turn; each minute somebody may come, and who runs may end.
 struct Shop {
@@ -21,22 +22,7 @@ struct Shop {
 
 impl Shop {
     fn new() -> Shop {
-        let mut core = Scheduler::new(Time(0));
-        let mut tell = |event: Event| core.apply(Time(0), &event, &mut Vec::new()).expect("a sound set-up");
-        tell(Event::KnobsSet { pool: POOL, knobs: Box::default() });
-        let budget = |id: u32, parent: Option<u32>, share| BudgetSpec {
-            id: BudgetId(id),
-            parent: parent.map(BudgetId),
-            name: format!("b{id}"),
-            pools: vec![PoolShare { share: Ppm(share), ..PoolShare::default() }],
-            order: LeafOrder::Fifo,
-            closed: false,
-        };
-        let budgets = vec![budget(0, None, 1_000_000), budget(1, Some(0), 500_000), budget(2, Some(0), 500_000)];
-        tell(Event::BudgetsChanged(Changeset { based_on: 0, author: "ann".into(), reason: "plan".into(), budgets }));
-        let spec = NodeSpec { pool: POOL, gpus: 1, cpus: 0, memory: 0, block: BlockId(0), features: Features(0), express: false };
-        tell(Event::NodeJoined { node: NodeId(0), spec });
-        Shop { core, log: Vec::new(), next: 0, runs: None, minute: 0 }
+        Shop { core: core(1), log: Vec::new(), next: 0, runs: None, minute: 0 }
     }
 
     fn now(&self) -> Time {
