@@ -192,6 +192,8 @@ pub(crate) struct Cluster {
     kinds: Vec<(u32, u32, u64)>,
     gpus: Gpus,
     express_gpus: Gpus,
+    /// Those of ready nodes.
+    ready: Gpus,
     general: FreeIndex,
     express: FreeIndex,
     /// Nodes on which work that ends before the drain may still start.
@@ -272,6 +274,7 @@ impl Cluster {
             }
             _ => return,
         }
+        self.ready = if present { self.ready + Gpus(node.spec.gpus) } else { self.ready - Gpus(node.spec.gpus) };
         match present && !node.promises.is_empty() {
             true => self.promised.insert(place as u32),
             false => self.promised.remove(place as u32),
@@ -463,6 +466,11 @@ impl Cluster {
     /// All GPUs, in any state.
     pub(crate) fn gpus(&self) -> Gpus {
         self.gpus
+    }
+
+    /// GPUs of ready nodes: those that take new work.
+    pub(crate) fn ready(&self) -> Gpus {
+        self.ready
     }
 
     /// GPUs on express nodes, in any state.

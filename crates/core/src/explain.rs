@@ -230,11 +230,15 @@ fn yield_text(y: &Yield, names: &dyn Names) -> String {
 /// Why a gang can never run in a pool, and the largest that could.
 pub fn never_fits(pool: PoolId, gang: &Gang, members_max: u32, names: &dyn Names) -> String {
     let each = amount(gang.gpus_per_member, pool, names);
-    let largest = match members_max {
-        0 => format!("no node holds one member of {each} with its CPUs, memory and features"),
-        n => format!("{n} members of {each}{}", if gang.same_block { " in one block" } else { "" }),
+    let members = |n: u32| format!("{n} {}", if n == 1 { "member" } else { "members" });
+    let why = match members_max {
+        0 => {
+            let hint = if gang.gpus_per_member > 1 { "; ask for more members that are smaller" } else { "" };
+            format!(": no node holds one member of {each} with its CPUs, memory and features{hint}")
+        }
+        n => format!("; what could: {} of {each}{}", members(n), if gang.same_block { " in one block" } else { "" }),
     };
-    format!("a gang of {} members of {each} can never fit this pool; what could: {largest}", gang.members)
+    format!("a gang of {} of {each} can never fit this pool{why}", members(gang.members))
 }
 
 /// What a pool's nodes are counted in.
@@ -350,10 +354,12 @@ impl Blocker {
             }
             Blocker::OutOfService { all: Gpus(0), .. } => "the pool has no nodes yet".into(),
             Blocker::OutOfService { needed, in_service, all } => {
-                let here =
-                    if in_service.0 == 0 { "none".into() } else { (in_service.0 * names.cpus_per_gpu(pool).unwrap_or(1)).to_string() };
+                let (here, whose) = match in_service.0 * names.cpus_per_gpu(pool).unwrap_or(1) {
+                    0 => ("none".into(), "its"),
+                    some => (some.to_string(), "the other"),
+                };
                 format!(
-                    "needs {}; {here} of the pool's {} are in service: the other nodes are draining, drained, being repaired or lost",
+                    "needs {}; {here} of the pool's {} take new work: {whose} nodes are draining, drained, being repaired or lost",
                     amount(needed.0),
                     amount(all.0)
                 )

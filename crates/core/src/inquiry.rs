@@ -3,7 +3,7 @@
 
 use crate::cluster::Lane;
 use crate::counterfactual::Counterfactual;
-use crate::entry::{By, Licence, Occupancy, Placement};
+use crate::entry::{By, Licence, Occupancy, Placement, Slot};
 use crate::explain::{Blocker, BudgetStanding, PoolExplanation, Tier};
 use crate::id::{BudgetId, LeaseId, PoolId, WorkloadId};
 use crate::licence::{Claimant, Judge, Licences, loss_limit, on_express, sides};
@@ -13,7 +13,7 @@ use crate::quantity::{GpuMs, Gpus, Span, Standing, Time};
 use crate::queue::{LeafQueue, firsts};
 use crate::record::{Estimate, Kin};
 use crate::scheduler::Scheduler;
-use crate::spec::LeafOrder;
+use crate::spec::{LeafOrder, NodeState};
 use crate::waits::{Record, WaitEstimate};
 use crate::workload::{Lease, Phase, Terms, Workload};
 use std::collections::BTreeSet;
@@ -318,13 +318,19 @@ fn all(leaf: BudgetId, allocated: bool, queue: &LeafQueue) -> OpenLeaf {
     OpenLeaf { depths: vec![None; shapes.len()], shapes, ..OpenLeaf::new(leaf, allocated) }
 }
 
-/// When enough GPUs for a gang are free or unprotected, by their number alone; `None` if they are now, or never for what is known.
+/// When enough GPUs of ready nodes are free or unprotected for a gang, by their number alone; `None` if they are now, or never for what is
+/// known.
 fn unprotected(pool: &Pool, workload: &Workload, s: &Scheduler) -> Option<Time> {
     let needed = workload.spec.gang.gpus();
     let leases = s.workloads.iter().filter(|(_, other)| other.terms.pool == pool.id);
     let leases = leases.filter_map(|(_, other)| Some((other, other.lease()?)));
-    let mut ends: Vec<(Time, Gpus)> =
-        leases.map(|(other, lease)| (lease.protected_until_latest(other.terms.contract), other.spec.gang.gpus())).collect();
+    let is_ready = |slot: &&Slot| pool.cluster.at(slot.node).state == NodeState::Ready;
+    let mut ends: Vec<(Time, Gpus)> = leases
+        .map(|(other, lease)| {
+            let gpus = lease.placement.iter().filter(is_ready).map(|slot| slot.gpus.count()).sum();
+            (lease.protected_until_latest(other.terms.contract), Gpus(gpus))
+        })
+        .collect();
     ends.sort_unstable();
     let mut sum = pool.cluster.free(Lane::General) + pool.cluster.free(Lane::Express);
     for (until, gpus) in ends {

@@ -147,11 +147,6 @@ impl Ledger {
         }
     }
 
-    /// GPUs in service: all of ready nodes, those under lease on draining ones.
-    pub(crate) fn in_service(&self) -> Gpus {
-        Gpus((self.capacity.rate() / GPU) as u32)
-    }
-
     /// GPUs in service changed by `delta`. The capacity of the pool's first instant is taken to have always been there.
     pub(crate) fn capacity_changed(&mut self, at: Time, delta: i64, tree: &BudgetTree, pool: PoolId) {
         let first = *self.born.get_or_insert(at) == at;

@@ -140,9 +140,9 @@ impl Pool {
         self.out_of_service(needed).unwrap_or(Blocker::InUse { needed, reachable, protected_until })
     }
 
-    /// What stops whoever needs more than all GPUs in service.
+    /// What stops whoever needs more than all GPUs that take new work.
     pub(crate) fn out_of_service(&self, needed: Gpus) -> Option<Blocker> {
-        let in_service = self.ledger.in_service();
+        let in_service = self.cluster.ready();
         (in_service < needed).then(|| Blocker::OutOfService { needed, in_service, all: self.cluster.gpus() })
     }
 

@@ -9,7 +9,7 @@ use stipend_core::id::{BlockId, BudgetId, LeaseId, NodeId, PoolId, UserId, Workl
 use stipend_core::inquiry::Answer;
 use stipend_core::knobs::Knobs;
 use stipend_core::quantity::{Gpus, Ppm, Span, Time};
-use stipend_core::spec::{BudgetSpec, Changeset, Features, Gang, LeafOrder, NodeSpec, OnPreempt, PoolShare, Pools, WorkloadSpec};
+use stipend_core::spec::{BudgetSpec, Changeset, Features, Gang, LeafOrder, NodeSpec, OnPreempt, PoolShare, Pools, Severity, WorkloadSpec};
 
 /// Pools of one node of 8 GPUs each, and two leaves with half of each.
 struct Story {
@@ -218,12 +218,19 @@ fn work_that_waits_for_nodes_out_of_service_is_told_so() {
     story.tell(Event::NodeLost { node: NodeId(0) });
     story.tell(Event::NodeLost { node: NodeId(1) });
     story.decide(0);
-    let elsewhere = "in service: the other nodes are draining, drained, being repaired or lost";
-    assert_eq!(story.why(whole), [format!("p0: needs 8 GPUs; none of the pool's 8 GPUs are {elsewhere}")]);
-    assert_eq!(story.why(half), [format!("p1: needs 2 GPUs; none of the pool's 4 GPUs are {elsewhere}")]);
+    let elsewhere = "take new work: its nodes are draining, drained, being repaired or lost";
+    assert_eq!(story.why(whole), [format!("p0: needs 8 GPUs; none of the pool's 8 GPUs {elsewhere}")]);
+    assert_eq!(story.why(half), [format!("p1: needs 2 GPUs; none of the pool's 4 GPUs {elsewhere}")]);
     story.tell(Event::NodeReady { node: NodeId(0) });
     story.decide(1);
     assert_eq!(story.core.explain(whole), None, "it has started");
+    // A node that drains takes no new work, though it counts while somebody is still on it: what ends there frees nothing.
+    story.tell(Event::NodeDrainRequested { node: NodeId(0), severity: Severity::Sick, reason: "a fan".into() });
+    let next = story.submit(1, 8, &[0], HOUR);
+    story.decide(2);
+    assert_eq!(story.why(next), [format!("p0: needs 8 GPUs; none of the pool's 8 GPUs {elsewhere}")]);
+    let Some(Answer::Waiting(wait)) = story.core.inquire(next) else { panic!("it waits") };
+    assert_eq!(wait.pools[0].place.as_ref().and_then(|place| place.unprotected), None);
 }
 
 #[test]

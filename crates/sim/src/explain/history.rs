@@ -36,7 +36,7 @@ impl<'a> History<'a> {
         self.last
     }
 
-    /// Whether the entry is about it. Checkpoints and promises, of which there are many, are left aside.
+    /// Whether the entry is about it. Checkpoints, of which there are many, are left aside.
     fn is_about(&mut self, entry: &Entry) -> bool {
         match entry {
             Entry::Refused { .. } => self.submitting.take() == Some(self.id),
@@ -44,7 +44,11 @@ impl<'a> History<'a> {
                 self.submitting = None;
                 *workload == self.id
             }
-            Entry::Held { workload, .. } | Entry::Ended { workload, .. } | Entry::Requeued { workload } => *workload == self.id,
+            Entry::Held { workload, .. }
+            | Entry::Ended { workload, .. }
+            | Entry::Requeued { workload }
+            | Entry::Reserved { workload, .. }
+            | Entry::Unreserved { workload, .. } => *workload == self.id,
             Entry::Hold { claimant, .. } | Entry::Unhold { claimant, .. } => *claimant == self.id,
             Entry::Started { lease, .. }
             | Entry::Running { lease, .. }

@@ -1,7 +1,7 @@
 //! What happened to one workload, told from its lines of the event log: as they come in a simulation, or as a daemon kept them.
 
 use super::answer::{Ended, Moment, Preemption, Request};
-use crate::log::line::{self, Licence, LogEvent, Occupancy, Placement, UnholdCause};
+use crate::log::line::{self, Licence, LogEvent, Occupancy, Placement, UnholdCause, UnreservedCause};
 use stipend_core::explain::Names;
 use stipend_core::quantity::Time;
 
@@ -25,6 +25,8 @@ pub struct Past {
     pub(super) preemption: Option<Preemption>,
     /// How it ended, if it has.
     pub(super) ended: Option<Ended>,
+    /// By when it is promised to start at the latest.
+    promised: Option<i64>,
 }
 
 impl Past {
@@ -69,8 +71,16 @@ impl Past {
             }
             LogEvent::Hold(of) => format!("GPUs of {} are held for it", nodes(&of.placement)),
             LogEvent::Unhold(of) if of.cause != UnholdCause::Started => format!("nothing is held for it any more: {}", of.why),
-            LogEvent::Reserved(of) => format!("promised to start by {} at the latest", time(of.latest_start_ms)),
-            LogEvent::Unreserved(_) => "its promise is over".into(),
+            LogEvent::Reserved(of) => match self.promised.replace(of.latest_start_ms) {
+                None => format!("promised to start by {} at the latest", time(of.latest_start_ms)),
+                Some(before) if of.latest_start_ms < before => format!("promised to start sooner, by {}", time(of.latest_start_ms)),
+                // The same promise, on other nodes.
+                Some(_) => return,
+            },
+            LogEvent::Unreserved(of) => {
+                self.promised = None;
+                promise_over(of.why).into()
+            }
             LogEvent::Ended(of) => self.ended(at, of, names),
             LogEvent::Doubted(of) => format!(
                 "it did not begin anew after its preemptions: until {} evictions of {} count as if all resumed",
@@ -105,6 +115,15 @@ impl Past {
 
 fn ended(at: Time, outcome: &str, by: &str, lost_gpu_hours: f64, names: &dyn Names) -> Ended {
     Ended { at: names.time(at), at_ms: at.0, outcome: outcome.into(), by: by.into(), lost_gpu_hours }
+}
+
+fn promise_over(why: UnreservedCause) -> &'static str {
+    match why {
+        UnreservedCause::Started => "its promise is over, as it starts",
+        UnreservedCause::Owner => "its promise is over: its owner withdrew or held it, or an administrator stopped it",
+        UnreservedCause::Budget => "its promise is over: its budget may not start it any more",
+        UnreservedCause::NodesLost => "its promise is over: some of its nodes left service, and no others are free in time",
+    }
 }
 
 fn nodes(Placement(placement): &Placement) -> String {

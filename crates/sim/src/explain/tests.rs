@@ -166,6 +166,12 @@ fn a_promised_start_is_said() {
         "{text}"
     );
     assert!(!text.contains("estimate"), "{text}");
+    assert!(text.contains("promised to start by 8:02 at the latest"), "{text}");
+    let started = run_with(pool, &workloads.concat(), "8:10", "huge").expect("it is there").to_string();
+    assert!(
+        started.contains("started on the nodes that were reserved for it") && started.contains("its promise is over, as it starts"),
+        "{started}"
+    );
     let other = run_with(pool, &workloads.concat(), "1:10", "asks").expect("it is there");
     let there = &other.waiting.as_ref().expect("it waits").pools[0];
     assert!(

@@ -331,6 +331,7 @@ fn started_by(licence: Licence) -> &'static str {
         Licence::Tree => "started on past-contract GPUs, by the tree",
         Licence::OwnLeaf => "started on past-contract GPUs of its own leaf",
         Licence::Express => "started on past-contract GPUs of express nodes",
+        Licence::Reservation => "started on the nodes that were reserved for it",
         _ => "started by another licence",
     }
 }

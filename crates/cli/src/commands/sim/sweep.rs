@@ -52,7 +52,7 @@ Examples:
   stipend sim sweep scenarios/lab.toml --set lookback=1d,7d \\
       --set min_runtime_max=2h,8h,24h --report sweep.html
   stipend sim sweep scenarios/tiny.toml --set nodes=2,3,4 --policy budget,easy
-  stipend sim sweep scenarios/gaming.toml --watch lab/vision/molmo \
+  stipend sim sweep scenarios/gaming.toml --watch lab/vision/molmo \\
       --set behaviours.what=honest,squat,inflate --seed 11,12,13"
     };
 }

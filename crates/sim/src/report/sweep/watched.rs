@@ -25,8 +25,12 @@ pub fn watched(sweep: &SweepResult, paths: &[String]) -> String {
     for column in table.column_iter_mut().take(heads) {
         column.set_cell_alignment(comfy_table::CellAlignment::Left);
     }
+    let of_seeds = match rows.iter().map(|row| row.seeds.len()).max() {
+        Some(2..) => "means of the seeds, ± their standard error",
+        _ => "one seed, which says little: name some, as in --seed 1,2,3,4,5",
+    };
     format!(
-        "{}, beside the first row: means of the seeds, ± their standard error.\n\
+        "{}, beside the first row:\n{of_seeds}\n\
          their: all other leaf budgets'; owed in percentage points, useful in %\n\n{}",
         paths.join(" and "),
         table.trim_fmt()
