@@ -86,9 +86,6 @@ fn check_knobs(knobs: &Knobs) -> Result<(), Rejection> {
         ("quantum", knobs.quantum),
         ("end_max", knobs.end_max),
         ("start_timeout", knobs.start_timeout),
-        ("grace_allocated", knobs.grace_allocated),
-        ("grace_unallocated", knobs.grace_unallocated),
-        ("checkpoint_wait_max", knobs.checkpoint_wait_max),
         ("kill_timeout", knobs.kill_timeout),
         ("restart_cost", knobs.restart_cost),
         ("age_min", knobs.age_min),
@@ -98,6 +95,18 @@ fn check_knobs(knobs: &Knobs) -> Result<(), Rejection> {
     ];
     if let Some((knob, _)) = spans.into_iter().find(|(_, span)| *span < Span::ZERO || *span > Span::days(400)) {
         return bad(knob, "must be from 0 to 400 days");
+    }
+    // What is stopped must be gone in a later instant: it claims nothing in the one in which it is preempted.
+    let graces = [("grace_allocated", knobs.grace_allocated), ("grace_unallocated", knobs.grace_unallocated)];
+    if let Some((knob, _)) = graces.into_iter().find(|(_, grace)| *grace < Span::seconds(1) || *grace > Span::days(400)) {
+        return bad(knob, "must be from 1 second to 400 days");
+    }
+    // Who waits longer for a checkpoint may be there still at the date of a promise.
+    if knobs.checkpoint_wait_max < Span::ZERO || knobs.checkpoint_wait_max > Span::hours(1) {
+        return bad("checkpoint_wait_max", "must be from 0 to 1 hour");
+    }
+    if knobs.shapes_max < 16 {
+        return bad("shapes_max", "must be at least 16 (what is not tried waits beside idle GPUs)");
     }
     if knobs.retry_every < Span::seconds(1) {
         return bad("retry_every", "must be at least 1 second");
