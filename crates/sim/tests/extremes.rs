@@ -55,9 +55,11 @@ fn the_laws_hold_at_the_ends_of_every_knob() {
     assert!(promised > 40, "{promised}");
 }
 
+type Change = fn(&mut Knobs);
+
 #[test]
 fn what_is_beyond_them_is_refused() {
-    let far: [(&str, fn(&mut Knobs)); 6] = [
+    let far: [(&str, Change); 6] = [
         ("grace_allocated", |knobs| knobs.grace_allocated = Span::ZERO),
         ("grace_unallocated", |knobs| knobs.grace_unallocated = Span(999)),
         ("checkpoint_wait_max", |knobs| knobs.checkpoint_wait_max = Span::hours(1) + Span(1)),
